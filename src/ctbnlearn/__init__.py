@@ -1,0 +1,83 @@
+"""Structure learning of continuous-time Bayesian networks (CTBNs).
+
+Learns which variable drives which from continuous-time data, after Linzner, Schmidt & Koeppl, "Scalable
+Structure Learning of Continuous-Time Bayesian Networks from Incomplete Data" (NeurIPS 2019).
+Public names are loaded on first use, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ctbnlearn import exact as exact
+    from ctbnlearn.data.complete import read_paths as read_paths
+    from ctbnlearn.data.foreign import read_pyagrum as read_pyagrum
+    from ctbnlearn.data.foreign import read_pyctbn as read_pyctbn
+    from ctbnlearn.data.noise import GaussianNoise as GaussianNoise
+    from ctbnlearn.data.noise import LabelNoise as LabelNoise
+    from ctbnlearn.data.observations import Observations as Observations
+    from ctbnlearn.data.observations import observe as observe
+    from ctbnlearn.data.paths import Paths as Paths
+    from ctbnlearn.data.segments import Segments as Segments
+    from ctbnlearn.data.tables import read_table as read_table
+    from ctbnlearn.data.variables import Variable as Variable
+    from ctbnlearn.data.writers import write_paths as write_paths
+    from ctbnlearn.data.writers import write_table as write_table
+    from ctbnlearn.errors import CtbnlearnError as CtbnlearnError
+    from ctbnlearn.inference.statistics import Statistics as Statistics
+    from ctbnlearn.inference.statistics import count_statistics as count_statistics
+    from ctbnlearn.learn.learner import StructureLearner as StructureLearner
+    from ctbnlearn.model.ctbn import CTBN as CTBN
+    from ctbnlearn.model.random_network import random_network as random_network
+    from ctbnlearn.model.simulation import simulate as simulate
+    from ctbnlearn.structure.metrics import edge_scores as edge_scores
+    from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
+    from ctbnlearn.structure.search import hill_climb as hill_climb
+    from ctbnlearn.structure.search import tabu_search as tabu_search
+
+_HOME = {
+    "CTBN": "model.ctbn",
+    "CtbnlearnError": "errors",
+    "GaussianNoise": "data.noise",
+    "LabelNoise": "data.noise",
+    "Observations": "data.observations",
+    "Paths": "data.paths",
+    "ProjectedPrior": "structure.prior",
+    "Segments": "data.segments",
+    "Statistics": "inference.statistics",
+    "StructureLearner": "learn.learner",
+    "Variable": "data.variables",
+    "count_statistics": "inference.statistics",
+    "edge_scores": "structure.metrics",
+    "hill_climb": "structure.search",
+    "observe": "data.observations",
+    "random_network": "model.random_network",
+    "read_paths": "data.complete",
+    "read_pyagrum": "data.foreign",
+    "read_pyctbn": "data.foreign",
+    "read_table": "data.tables",
+    "simulate": "model.simulation",
+    "tabu_search": "structure.search",
+    "write_paths": "data.writers",
+    "write_table": "data.writers",
+}
+
+__all__ = ["__version__", "exact", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "exact":
+        return importlib.import_module("ctbnlearn.exact")
+    if name not in _HOME:
+        raise AttributeError(f"module 'ctbnlearn' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"ctbnlearn.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""From user tables to trajectories: variables, paths, observations, readers and writers."""

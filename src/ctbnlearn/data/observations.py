@@ -1,0 +1,298 @@
+"""Incomplete data: what was seen of each variable at which times, with holes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.ragged import (
+    FloatArray,
+    IntArray,
+    check_times,
+    check_window,
+    offsets_from_counts,
+    owner,
+    take_blocks,
+)
+from ctbnlearn.data.variables import Variable, as_variables, check_unique
+from ctbnlearn.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Everything seen of one variable: rows of all trajectories, holes left out.
+
+    Attributes
+    ----------
+    offsets : (n_trajectories + 1,)
+        Trajectory k owns rows offsets[k]:offsets[k+1].
+    times : (n_rows,)
+        Strictly increasing within a trajectory.
+    values : (n_rows,) or (n_rows, n_states)
+        State or label codes, measured numbers, or likelihoods, as `noise` wants them.
+    noise
+        The observation model, bound to the variable.
+    """
+
+    offsets: IntArray
+    times: FloatArray
+    values: NDArray[Any]
+    noise: NoiseModel
+
+    def log_likelihood(self) -> FloatArray:
+        """Log p(y | x) of every row, shape (n_rows, n_states)."""
+        return self.noise.log_likelihood(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Point observations of all variables, each at its own times, in many trajectories.
+
+    Usually made by `read_table`, `observe` or `Observations.from_likelihoods`.
+
+    Parameters
+    ----------
+    variables
+        List of `Variable`, or a mapping from name to states.
+    series
+        One `Series` per variable, in the same order.
+    start, end : (n_trajectories,)
+        The window of each trajectory; the initial distribution holds at `start`.
+    ids
+        Names of the trajectories; default 0, 1, ...
+    """
+
+    variables: tuple[Variable, ...]
+    series: tuple[Series, ...]
+    start: FloatArray
+    end: FloatArray
+    ids: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "variables", as_variables(self.variables))
+        put(self, "series", tuple(self.series))
+        put(self, "start", np.asarray(self.start, float))
+        put(self, "end", np.asarray(self.end, float))
+        n = len(self.start)
+        put(self, "ids", self.ids if len(self.ids) else range(n))
+        if n == 0:
+            raise DataError("no trajectories: at least one is needed")
+        if len(self.series) != len(self.variables) or len(self.end) != n or len(self.ids) != n:
+            raise DataError("Observations needs one series per variable, and one start, end and id per trajectory")
+        check_window(self.ids, self.start, self.end)
+        for variable, s in zip(self.variables, self.series):
+            if len(s.offsets) != n + 1 or s.offsets[-1] != len(s.times) or len(s.values) != len(s.times):
+                raise DataError(f"variable {variable.name!r}: offsets, times and values do not fit together")
+            what = f"variable {variable.name!r}, observation"
+            check_times(self.ids, s.offsets, s.times, self.start, self.end, what, ties=False)
+
+    @classmethod
+    def from_likelihoods(
+        cls,
+        times: Sequence[ArrayLike],
+        likelihoods: Sequence[Sequence[ArrayLike]],
+        variables: Any,
+        *,
+        start: ArrayLike | None = None,
+        end: ArrayLike | None = None,
+        ids: Sequence[Any] = (),
+    ) -> Observations:
+        """Build from raw likelihoods p(y | x).
+
+        Parameters
+        ----------
+        times
+            Per trajectory, the observation times (n,).
+        likelihoods
+            Per trajectory and variable, an array (n, n_states); equal entries mean 'not seen'.
+        variables
+            Names (states become 0, 1, ...), `Variable` objects, or a mapping from name to states.
+        start, end
+            Windows, one number for all or one per trajectory; default first and last observation.
+        ids
+            Names of the trajectories.
+
+        Examples
+        --------
+        >>> obs = Observations.from_likelihoods([[0.0, 1.0]], [[[[1, 0], [0.3, 0.7]]]], ["a"])
+        >>> obs
+        Observations(1 trajectories, 1 variables, 2 values seen)
+        """
+        if len(times) != len(likelihoods):
+            raise DataError(f"{len(times)} lists of times but {len(likelihoods)} of likelihoods; give one each")
+        if len(times) == 0:
+            raise DataError("no trajectories: at least one is needed")
+        grids = [np.asarray(t, float).reshape(-1) for t in times]
+        offsets = offsets_from_counts(np.array([len(g) for g in grids]))
+        flat = np.concatenate(grids)
+        variables = _named_variables(variables, likelihoods[0])
+        for k, block in enumerate(likelihoods):
+            if len(block) != len(variables):
+                raise DataError(f"trajectory {k}: {len(block)} likelihood arrays for {len(variables)} variables")
+        series = []
+        for i, v in enumerate(variables):
+            parts = [
+                check_likelihoods(block[i], f"trajectory {k}, variable {v.name!r}", v.n_states)
+                for k, block in enumerate(likelihoods)
+            ]
+            for k, (part, grid) in enumerate(zip(parts, grids)):
+                if len(part) != len(grid):
+                    raise DataError(
+                        f"trajectory {k}, variable {v.name!r}: {len(part)} likelihood rows for {len(grid)} times"
+                    )
+            series.append(Series(offsets, flat, np.concatenate(parts), RawLikelihoods()))
+        start, end = default_window(offsets, flat, start, end, ids or range(len(grids)))
+        return cls(variables, tuple(series), start, end, ids)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(v.name for v in self.variables)
+
+    @property
+    def n_trajectories(self) -> int:
+        """Number of trajectories."""
+        return len(self.start)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values seen, over all variables."""
+        return sum(len(s.times) for s in self.series)
+
+    def __len__(self) -> int:
+        return self.n_trajectories
+
+    def __repr__(self) -> str:
+        return (
+            f"Observations({self.n_trajectories} trajectories, {len(self.variables)} variables, "
+            f"{self.n_values} values seen)"
+        )
+
+    def log_likelihood(self, variable: str) -> FloatArray:
+        """Log p(y | x) of every value seen of a variable, shape (n_rows, n_states)."""
+        if variable not in self.names:
+            raise ParameterError(f"unknown variable {variable!r}; known: {list(self.names)}")
+        return self.series[self.names.index(variable)].log_likelihood()
+
+    def select(self, trajectories: ArrayLike) -> Observations:
+        """Return the chosen trajectories, by number, in that order."""
+        chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
+        series = []
+        for s in self.series:
+            rows, offsets = take_blocks(s.offsets, chosen)
+            series.append(Series(offsets, s.times[rows], s.values[rows], s.noise))
+        ids = [self.ids[k] for k in chosen]
+        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids)
+
+
+def _named_variables(variables: Any, first: Sequence[ArrayLike]) -> tuple[Variable, ...]:
+    """Variables from bare names: as many states as the first trajectory's likelihoods have columns."""
+    if isinstance(variables, (list, tuple)) and all(isinstance(v, str) for v in variables):
+        check_unique(variables, "variable")
+        if len(first) != len(variables):
+            raise DataError(f"trajectory 0: {len(first)} likelihood arrays for {len(variables)} variables")
+        out = []
+        for name, block in zip(variables, first):
+            shape = np.shape(block)
+            if len(shape) != 2:
+                raise DataError(f"trajectory 0, variable {name!r}: likelihoods need shape (n_times, n_states)")
+            out.append(Variable(name, tuple(range(shape[1]))))
+        return as_variables(out)
+    return as_variables(variables)
+
+
+def default_window(
+    offsets: IntArray, times: FloatArray, start: ArrayLike | None, end: ArrayLike | None, ids: Sequence[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """First and last time of every trajectory where the window is not given."""
+    n = len(offsets) - 1
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if empty.size and (start is None or end is None):
+        raise DataError(
+            f"trajectory {ids[empty[0]]!r} is empty; leave it out, or give its window by start and end"
+        )
+    first = times[offsets[:-1]] if start is None else np.broadcast_to(np.asarray(start, float), (n,)).copy()
+    last = times[offsets[1:] - 1] if end is None else np.broadcast_to(np.asarray(end, float), (n,)).copy()
+    return first, last
+
+
+def observe(
+    paths: Paths,
+    n_times: int | None = None,
+    *,
+    times: ArrayLike | Sequence[ArrayLike] | None = None,
+    noise: Any = None,
+    missing: float = 0.0,
+    rng: Any = None,
+) -> Observations:
+    """Look at complete paths only now and then, through noise and with holes.
+
+    Parameters
+    ----------
+    paths
+        The complete trajectories.
+    n_times
+        Number of uniformly random observation times per trajectory.
+    times
+        Instead of `n_times`: common times (n,), or one list per trajectory.
+    noise
+        Observation model: one for all variables, a mapping from name to model, or None.
+    missing
+        Probability that a single entry is not seen.
+    rng
+        Seed or `numpy.random.Generator`.
+
+    Examples
+    --------
+    >>> paths = Paths.from_trajectories({"a": (0, 1)}, [([0], [(0.5, "a", 1)], 3.0)])
+    >>> observe(paths, times=[0.0, 1.0]).series[0].values.tolist()
+    [0, 1]
+    """
+    if (n_times is None) == (times is None):
+        raise ParameterError("observe: give either n_times or times")
+    if not 0 <= missing <= 1:
+        raise ParameterError(f"observe: missing is a probability, not {missing!r}")
+    rng = np.random.default_rng(rng)
+    n = paths.n_trajectories
+    if n_times is not None:
+        if n_times < 0:
+            raise ParameterError(f"observe: n_times must not be negative, got {n_times}")
+        span = (paths.end - paths.start)[:, None]
+        grid = np.sort(paths.start[:, None] + span * rng.random((n, n_times)), axis=1)
+        grid = np.minimum(grid, paths.end[:, None])
+        flat, offsets = grid.reshape(-1), np.arange(n + 1) * n_times
+        if n_times > 1 and not (span > 0).all():
+            k = int(np.argmin(span))
+            raise DataError(f"trajectory {paths.ids[k]!r} has length zero: it has no {n_times} different times")
+    else:
+        ragged = isinstance(times, (list, tuple)) and len(times) > 0 and np.ndim(times[0]) == 1
+        given: Any = times
+        parts = [np.asarray(t, float) for t in given] if ragged else [np.asarray(given, float)] * n
+        if len(parts) != n:
+            raise ParameterError(f"observe: {len(parts)} lists of times for {n} trajectories")
+        flat, offsets = np.concatenate(parts), offsets_from_counts(np.array([len(p) for p in parts]))
+    check_times(paths.ids, offsets, flat, paths.start, paths.end, "observation", ties=False)
+    codes = paths.lookup(owner(offsets), flat)
+    models = bind_noise(noise, paths.variables)
+    series = []
+    for i, model in enumerate(models):
+        values = model.sample(codes[:, i], rng)
+        if missing > 0:
+            seen = rng.random(len(flat)) >= missing
+            counts = np.add.reduceat(np.append(seen, False), offsets[:-1]) * (np.diff(offsets) > 0)
+            series.append(Series(offsets_from_counts(counts), flat[seen], values[seen], model))
+        else:
+            series.append(Series(offsets, flat, values, model))
+    return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids)
+
+
+def exact_states(series: Series) -> bool:
+    """Whether the series holds states seen without error."""
+    return isinstance(series.noise, ExactStates)

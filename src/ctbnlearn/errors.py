@@ -1,0 +1,28 @@
+"""Everything that can go wrong on purpose.
+
+All errors derive from :class:`CtbnlearnError`; each message says what is wrong, where, and what to do.
+"""
+
+
+class CtbnlearnError(ValueError):
+    """Base of every error this package raises on purpose."""
+
+
+class DataError(CtbnlearnError):
+    """A table, file or array that cannot be read as trajectories or observations."""
+
+
+class ModelError(CtbnlearnError):
+    """A network that is not a CTBN: bad rates, unknown parents, duplicate names, a bad file."""
+
+
+class ImpossibleEvidenceError(CtbnlearnError):
+    """Observations that have probability zero under the network."""
+
+
+class ParameterError(CtbnlearnError):
+    """An argument outside its range, or arguments that contradict each other."""
+
+
+class SimulationWarning(UserWarning):
+    """A simulated path ended before the requested number of transitions."""

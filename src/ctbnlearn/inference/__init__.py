@@ -1,0 +1,1 @@
+"""Posterior over paths: exact inference and sufficient statistics."""

@@ -1,0 +1,75 @@
+"""Action of a Markov generator's exponential by uniformisation, and integrals of products of two of them.
+
+With P = I + G / rate, exp(G t) v = sum_k Poisson(k; rate t) P^k v: sums of positive terms only, hence
+stable at any step. For a_k = P'^k alpha and b_l = P^l beta,
+
+    int_0^t (exp(G' s) alpha)[x] (exp(G (t - s)) beta)[y] ds = sum_kl a_k[x] b_l[y] Poisson(k + l + 1; rate t) / rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, pdtrc
+
+FloatArray = NDArray[np.float64]
+LONGEST = 16.0  # mean number of uniformised jumps covered by one series
+
+
+def n_substeps(rate: float, dt: FloatArray) -> int:
+    """Number of equal substeps that keep every series short."""
+    return max(1, int(np.ceil(rate * float(dt.max(initial=0.0)) / LONGEST)))
+
+
+def n_terms(mean: float, at_least: int) -> int:
+    """Terms after which the Poisson tail is below rounding.
+
+    `at_least` covers the moves between the two most distant states, so that even very short steps give
+    every reachable state its leading-order probability.
+    """
+    k = np.arange(at_least, at_least + 200)
+    return int(k[np.argmax(pdtrc(k, mean) < 1e-18)]) + 1
+
+
+def poisson_weights(mean: FloatArray, n: int) -> FloatArray:
+    """Poisson(k; mean_b) for k < n, shape (n, B)."""
+    k = np.arange(n)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_power = np.where((k == 0) | (mean > 0), k * np.log(np.maximum(mean, 1e-300)), -np.inf)
+        return np.where((mean == 0) & (k > 0), 0.0, np.exp(log_power - mean - gammaln(k + 1)))
+
+
+def series(matrix: Any, vectors: FloatArray, n: int) -> FloatArray:
+    """Powers P^k v for k < n, shape (n, states, B)."""
+    out = np.empty((n, *vectors.shape))
+    out[0] = vectors
+    for k in range(1, n):
+        out[k] = matrix @ out[k - 1]
+    return out
+
+
+def propagate(matrix: Any, rate: float, vectors: FloatArray, dt: FloatArray, at_least: int) -> FloatArray:
+    """exp(G dt_b) applied to column b of `vectors` (states, B), where `matrix` = I + G / rate."""
+    if rate == 0 or not dt.any():
+        return vectors
+    steps = n_substeps(rate, dt)
+    mean = rate * dt / steps
+    n = n_terms(float(mean.max()), at_least)
+    weights = poisson_weights(mean, n)
+    for _ in range(steps):
+        power = vectors
+        total = weights[0] * power
+        for k in range(1, n):
+            power = matrix @ power
+            total += weights[k] * power
+        vectors = total
+    return vectors
+
+
+def cross_weights(mean: FloatArray, n: int) -> FloatArray:
+    """Hankel matrices Poisson(k + l + 1; mean_b), shape (B, n, n)."""
+    flat = poisson_weights(mean, 2 * n)
+    index = np.arange(n)[:, None] + np.arange(n) + 1
+    return np.moveaxis(flat[index], -1, 0)

@@ -1,0 +1,1 @@
+"""The network itself: intensity matrices, graphs, random networks, simulation."""

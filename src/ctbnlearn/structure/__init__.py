@@ -1,0 +1,1 @@
+"""From statistics to weights over parent sets: scores, priors, searches, metrics."""

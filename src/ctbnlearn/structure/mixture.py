@@ -1,0 +1,179 @@
+"""Mixture weights (eq. 5 of the paper): maximise F(pi) on the simplex of parent sets of a node.
+
+F(pi) = sum_m f_m(pi_m) + lambda sum_m ln pi_m,
+f_m(p) = sum over u_m, x, x' != x of lnGamma(a) - a ln b,   a = p M + alpha_m,   b = p T + beta_m.
+
+The paper writes the last term as a Dirichlet log density with c = 0.9; as printed it would send F to infinity
+at every face. Its appendix and code mean lambda = 1 - c > 0, a weak barrier towards the interior.
+
+Each f_m is convex (it is the log of an integral of exponentials linear in p), so f_m lies above its tangents, and
+maximising tangents plus barrier, p_m = lambda / (nu - f_m'(p)) with nu fixed by sum p = 1, never lowers F.
+At a local maximum at most one coordinate sits where its own term is convex: either one set dominates or none
+does. Hence the starts: near every promising vertex, half way to it, and the middle. All starts run side by
+side, with Newton steps (the Hessian is diagonal) once the tangent steps have settled down. Deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, zeta
+
+from ctbnlearn.structure.score import off_diagonal
+from ctbnlearn.structure.tables import Group
+
+FloatArray = NDArray[np.float64]
+MOST_VERTICES = 32  # vertices tried, best first
+LEVELS = (0.999, 0.5)  # share of the dominating set at a start
+WARM_UP = 4  # tangent steps before Newton steps are tried
+CELL_BUDGET = 20_000_000  # cells evaluated at a time
+
+
+class MixtureObjective:
+    """F and its derivatives for one node.
+
+    Parameters
+    ----------
+    groups
+        Tables of all parent sets.
+    shape, rate : (n_sets,)
+        Gamma prior of every cell of a set.
+    barrier
+        lambda.
+    """
+
+    def __init__(self, groups: Iterable[Group], shape: FloatArray, rate: FloatArray, barrier: float) -> None:
+        owner, counts, times = [], [], []
+        for g in groups:
+            m = off_diagonal(g.transitions)
+            t = np.broadcast_to(g.dwell[..., None], m.shape)
+            counts.append(m.reshape(-1))
+            times.append(t.reshape(-1))
+            owner.append(np.repeat(g.index, m[0].size))
+        whose = np.concatenate(owner)
+        order = np.argsort(whose, kind="stable")
+        self.owner = whose[order]
+        self.counts = np.concatenate(counts)[order]
+        self.times = np.concatenate(times)[order]
+        self.shape, self.rate = shape[self.owner], rate[self.owner]
+        self.first = np.searchsorted(self.owner, np.arange(len(shape)))
+        self.n_sets = len(shape)
+        self.barrier = barrier
+
+    def _bars(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        spread = p[..., self.owner]
+        return spread * self.counts + self.shape, spread * self.times + self.rate
+
+    def _sum(self, cells: FloatArray) -> FloatArray:
+        return np.add.reduceat(cells, self.first, axis=-1)
+
+    def terms(self, p: FloatArray) -> FloatArray:
+        """f_m(p_m) of every set; p and result have shape (..., n_sets)."""
+        a, b = self._bars(p)
+        return self._sum(gammaln(a) - a * np.log(b))
+
+    def slopes(self, p: FloatArray) -> FloatArray:
+        """f_m'(p_m)."""
+        a, b = self._bars(p)
+        return self._sum(self.counts * (digamma(a) - np.log(b)) - a * self.times / b)
+
+    def curvatures(self, p: FloatArray) -> FloatArray:
+        """f_m''(p_m), never negative."""
+        a, b = self._bars(p)
+        return self._sum(
+            self.counts**2 * zeta(2.0, a) - 2 * self.counts * self.times / b + a * (self.times / b) ** 2
+        )
+
+    def value(self, p: FloatArray) -> FloatArray:
+        """F(p)."""
+        total = self.terms(p).sum(-1)
+        if self.barrier:
+            total = total + self.barrier * np.log(p).sum(-1)
+        return total
+
+    def gradient(self, p: FloatArray) -> FloatArray:
+        """Derivative of F with respect to every weight."""
+        return self.slopes(p) + self.barrier / p
+
+
+def tangent_step(slopes: FloatArray, barrier: float) -> FloatArray:
+    """Maximiser of slopes . p + barrier sum ln p on the simplex, row by row."""
+    n = slopes.shape[-1]
+    gap = slopes.max(-1, keepdims=True) - slopes
+    low, high = np.full((*gap.shape[:-1], 1), barrier), np.full((*gap.shape[:-1], 1), n * barrier)
+    nu = low  # from here Newton's steps on a convex decreasing function rise monotonically to the root
+    for _ in range(60):
+        inverse = 1 / (nu + gap)
+        excess = barrier * inverse.sum(-1, keepdims=True) - 1
+        step = excess / (barrier * (inverse**2).sum(-1, keepdims=True))
+        nu = np.clip(nu + step, low, high)
+        if (np.abs(step) <= 1e-15 * nu).all():
+            break
+    p = barrier / (nu + gap)
+    return p / p.sum(-1, keepdims=True)
+
+
+def mixture_weights(objective: MixtureObjective) -> FloatArray:
+    """Weights that maximise F.
+
+    Without a barrier (lambda <= 0, the textbook's c >= 1) a convex function is maximised, and the best vertex
+    wins: one set takes all the weight.
+    """
+    n = objective.n_sets
+    gain = objective.terms(np.ones(n)) - objective.terms(np.zeros(n))
+    if objective.barrier <= 0 or n == 1:
+        return np.eye(n)[np.argmax(gain)]
+    starts = _starts(gain)
+    width = max(1, CELL_BUDGET // len(objective.counts))
+    found = np.concatenate([_ascend(objective, starts[k : k + width]) for k in range(0, len(starts), width)])
+    return found[int(np.argmax(objective.value(found)))]
+
+
+def _starts(gain: FloatArray) -> FloatArray:
+    n = len(gain)
+    rows = [np.full(n, 1 / n)]
+    for k in np.argsort(-gain)[:MOST_VERTICES]:
+        for level in LEVELS:
+            if level > 1 / n:
+                row = np.full(n, (1 - level) / (n - 1))
+                row[k] = level
+                rows.append(row)
+    return np.array(rows)
+
+
+def _ascend(objective: MixtureObjective, p: FloatArray, max_iter: int = 300, tol: float = 1e-11) -> FloatArray:
+    """Local maxima reached from every row of p; rows that meet are merged.
+
+    A few tangent steps first; then Newton steps where they do better than a tangent step would.
+    """
+    done: list[FloatArray] = []
+    for iteration in range(max_iter):
+        slopes = objective.slopes(p)
+        q = tangent_step(slopes, objective.barrier)
+        if iteration >= WARM_UP:
+            newton = _newton(objective, p, slopes)
+            plain = objective.value(q)
+            better = objective.value(newton) > plain - 1e-14 * np.abs(plain)  # a tie: trust the faster step
+            outside = (newton == p).all(-1)
+            q = np.where((better & ~outside)[:, None], newton, q)
+        moving = np.abs(q - p).max(-1) > tol
+        done += list(q[~moving])
+        p = q[moving]
+        if not len(p):
+            break
+        _, kept = np.unique(np.round(p, 6), axis=0, return_index=True)
+        p = p[np.sort(kept)]
+    return np.array([*done, *p])
+
+
+def _newton(objective: MixtureObjective, p: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Newton's point on the simplex for every row, or the row itself where that point lies outside."""
+    gradient = slopes + objective.barrier / p
+    curvature = objective.curvatures(p) - objective.barrier / p**2
+    with np.errstate(all="ignore"):
+        nu = (gradient / curvature).sum(-1, keepdims=True) / (1 / curvature).sum(-1, keepdims=True)
+        q = p - (gradient - nu) / curvature
+        inside = np.isfinite(q).all(-1, keepdims=True) & (q > 0).all(-1, keepdims=True)
+        return np.where(inside, q / q.sum(-1, keepdims=True), p)

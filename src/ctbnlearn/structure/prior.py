@@ -1,0 +1,112 @@
+"""Priors: Gamma distributions of the rates, and probabilities of parent sets.
+
+Every rate r(x, x' | u_m) has its own Gamma(shape alpha, rate beta). The default is weak: shape 1 per cell,
+and a rate that puts the prior mean at the node's overall rate. The paper's prior is given for the full set
+of parents and projected onto subsets by summing: alpha_m = alpha |U| / |U_m|, likewise beta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.structure.parent_sets import ParentSets
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProjectedPrior:
+    """The paper's prior: Gamma(shape, rate) at the full parent set, summed over what a subset leaves open.
+
+    With every set of candidates in play the full set is all of them; with at most K parents it is K of them,
+    each with the candidates' (geometric) mean number of states.
+    """
+
+    shape: float = 5.0
+    rate: float = 10.0
+
+
+def check_rate_prior(prior: Any) -> None:
+    """Raise unless the prior is "auto", (shape, rate) or a `ProjectedPrior`, all positive."""
+    if isinstance(prior, str) and prior == "auto":
+        return
+    pair = (prior.shape, prior.rate) if isinstance(prior, ProjectedPrior) else prior
+    ok = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
+    if not ok or not all(isinstance(p, (int, float, np.number)) and np.isfinite(p) and p > 0 for p in pair):
+        raise ParameterError(
+            f'rate_prior must be "auto", a pair (shape, rate) of positive numbers or a ProjectedPrior, not {prior!r}'
+        )
+
+
+def rate_prior(
+    prior: Any,
+    sets: ParentSets,
+    cards: Sequence[int],
+    allowed: Sequence[int],
+    max_parents: int | None,
+    mean_rate: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Shape and rate per cell of every parent set, each (n_sets,).
+
+    Parameters
+    ----------
+    prior
+        As checked by `check_rate_prior`.
+    sets
+        The parent sets.
+    cards
+        Number of states of every variable.
+    allowed, max_parents
+        Pool of the node and limit on its parents, for the projected prior.
+    mean_rate
+        The node's transitions per unit of time and target state, for "auto".
+    """
+    ones = np.ones(len(sets))
+    if isinstance(prior, str):
+        return ones, ones / mean_rate
+    if not isinstance(prior, ProjectedPrior):
+        return ones * float(prior[0]), ones * float(prior[1])
+    log_card = np.log(np.append(np.asarray(cards, float), 1.0))  # the last entry serves the -1 padding
+    own = log_card[sets.members].sum(1)
+    pool = log_card[list(allowed)]
+    if max_parents is None or max_parents >= len(allowed):
+        factor = np.exp(pool.sum() - own)
+    else:
+        factor = np.exp(pool.mean() * (max_parents - sets.sizes))
+    return prior.shape * factor, prior.rate * factor
+
+
+def log_structure_prior(prior: Any, sets: ParentSets, node: int, n_allowed: int, n_required: int) -> FloatArray:
+    """Log prior probability of every parent set, up to a constant.
+
+    "size": uniform over the sizes that occur, then over the sets of a size. "flat": uniform over sets. A number
+    or matrix [source, target]: log odds of each single edge.
+    """
+    if isinstance(prior, str) and prior == "flat":
+        return np.zeros(len(sets))
+    if isinstance(prior, str) and prior == "size":
+        free, extra = n_allowed - n_required, sets.sizes - n_required
+        return -(gammaln(free + 1) - gammaln(extra + 1) - gammaln(free - extra + 1))
+    odds = check_log_odds(prior, len(sets.names))[:, node]
+    return np.append(odds, 0.0)[sets.members].sum(1)
+
+
+def check_log_odds(prior: Any, n: int) -> FloatArray:
+    """Matrix [source, target] of log odds from a number or a matrix."""
+    try:
+        odds = np.asarray(prior, float)
+    except (TypeError, ValueError):
+        odds = np.full((), np.nan)
+    if odds.shape not in ((), (n, n)) or not np.isfinite(odds).all():
+        raise ParameterError(
+            f'structure_prior must be "size", "flat", or finite log odds: a number or a {n} x {n} matrix '
+            f"[source, target]; got {prior!r}"
+        )
+    return np.broadcast_to(odds, (n, n))

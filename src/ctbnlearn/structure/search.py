@@ -1,0 +1,170 @@
+"""Local searches over parent sets: greedy hill-climbing and tabu, on the closed-form score.
+
+The score splits into nodes and cycles are allowed, so each node is searched alone. A step adds, drops or
+swaps one parent. Both are baselines: `StructureLearner` weighs all sets instead of picking one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.prior import check_log_odds
+from ctbnlearn.structure.problem import CompleteData, EdgeRules
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Parents found by a search.
+
+    Attributes
+    ----------
+    names
+        The variables.
+    parents
+        Per variable, the names of the parents found.
+    scores
+        Per variable, score plus log structure prior of that set.
+    n_scored
+        How many parent sets were scored.
+    """
+
+    names: tuple[str, ...]
+    parents: dict[str, tuple[str, ...]]
+    scores: dict[str, float]
+    n_scored: int
+
+    @property
+    def score(self) -> float:
+        """Total over the variables."""
+        return sum(self.scores.values())
+
+    @property
+    def adjacency(self) -> NDArray[np.int64]:
+        """0/1 matrix [source, target]."""
+        out = np.zeros((len(self.names),) * 2, dtype=np.int64)
+        for i, name in enumerate(self.names):
+            for parent in self.parents[name]:
+                out[self.names.index(parent), i] = 1
+        return out
+
+
+def hill_climb(
+    paths: Paths,
+    max_parents: int | None = None,
+    *,
+    candidates: Any = None,
+    forbidden: Any = None,
+    required: Any = None,
+    rate_prior: Any = "auto",
+    structure_prior: Any = "size",
+) -> SearchResult:
+    """Climb from the required parents by the best single step until none improves the score.
+
+    Parameters are those of `StructureLearner`.
+
+    Examples
+    --------
+    >>> import ctbnlearn as cl
+    >>> paths = cl.simulate(cl.random_network(4, rng=1), 200, n_transitions=10, rng=2)
+    >>> hill_climb(paths, max_parents=2).parents["x0"]
+    ('x1',)
+    """
+    return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, None)
+
+
+def tabu_search(
+    paths: Paths,
+    max_parents: int | None = None,
+    *,
+    tenure: int = 10,
+    patience: int = 20,
+    candidates: Any = None,
+    forbidden: Any = None,
+    required: Any = None,
+    rate_prior: Any = "auto",
+    structure_prior: Any = "size",
+) -> SearchResult:
+    """Like `hill_climb`, but walk on through worse sets, never back to one of the last `tenure` sets.
+
+    Ends after `patience` steps without a new best set; returns the best one seen.
+    """
+    if tenure < 1 or patience < 1:
+        raise ParameterError("tabu_search: tenure and patience must be 1 or more")
+    walk = (tenure, patience)
+    return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, walk)
+
+
+def _search(
+    paths: Paths,
+    max_parents: int | None,
+    candidates: Any,
+    forbidden: Any,
+    required: Any,
+    rate_prior: Any,
+    structure_prior: Any,
+    walk: tuple[int, int] | None,
+) -> SearchResult:
+    if not isinstance(paths, Paths):
+        raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
+    rules = EdgeRules.build(paths.names, max_parents, candidates, forbidden, required)
+    if structure_prior not in ("size", "flat"):
+        check_log_odds(structure_prior, len(paths.names))
+    data = CompleteData(paths, rules, rate_prior)
+    parents, best_scores, n_scored = {}, {}, 0
+    for i, name in enumerate(paths.names):
+        seen: dict[tuple[int, ...], float] = {}
+        current = rules.required[i]
+        _score(data, i, [current], structure_prior, seen)
+        best, recent, idle = current, deque([current], maxlen=walk[0] if walk else 1), 0
+        while True:
+            steps = [s for s in _neighbours(current, rules, i) if s not in recent]
+            _score(data, i, steps, structure_prior, seen)
+            if not steps:
+                break
+            current = max(steps, key=lambda s: (seen[s], s))
+            recent.append(current)
+            if seen[current] > seen[best]:
+                best, idle = current, 0
+            else:
+                idle += 1
+                if walk is None or idle >= walk[1]:
+                    break
+        parents[name] = tuple(paths.names[j] for j in best)
+        best_scores[name] = seen[best]
+        n_scored += len(seen)
+    return SearchResult(paths.names, parents, best_scores, n_scored)
+
+
+def _neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[tuple[int, ...]]:
+    """Sets one addition, removal or swap away."""
+    outside = [j for j in rules.allowed[node] if j not in current]
+    loose = [j for j in current if j not in rules.required[node]]
+    out = [tuple(sorted(set(current) - {j})) for j in loose]
+    out += [tuple(sorted((set(current) - {j}) | {k})) for j in loose for k in outside]
+    if len(current) < rules.limit(node):
+        out += [tuple(sorted((*current, k))) for k in outside]
+    return out
+
+
+def _score(
+    data: CompleteData, node: int, sets: list[tuple[int, ...]], prior: Any, seen: dict[tuple[int, ...], float]
+) -> None:
+    """Score the sets not seen before, all at once."""
+    fresh = [s for s in dict.fromkeys(sets) if s not in seen]
+    if not fresh:
+        return
+    width = max(1, *(len(s) for s in fresh))
+    members = np.full((len(fresh), width), -1)
+    for k, s in enumerate(fresh):
+        members[k, : len(s)] = s
+    block = ParentSets(members, data.rules.names)
+    total = data.scores(node, block) + data.log_structure_prior(node, block, prior)
+    seen.update(zip(fresh, map(float, total)))

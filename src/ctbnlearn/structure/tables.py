@@ -1,0 +1,201 @@
+"""Dwell and transition tables of many parent sets of a node at once.
+
+Two ways lead there. Sets of up to two parents come from matrix products over one-hot states, all pairs at
+once (`PairTables`); larger sets are tallied one by one from the node's distinct joint rows (`TallyTables`).
+Sets with tables of one shape are kept together as a `Group`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.inference.statistics import configuration
+from ctbnlearn.structure.parent_sets import ParentSets
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Tables of the parent sets `index`, all with the same number of parent states U.
+
+    dwell (G, U, S), transitions (G, U, S, S).
+    """
+
+    index: IntArray
+    dwell: FloatArray
+    transitions: FloatArray
+
+
+class Tables(Protocol):
+    """What delivers tables of parent sets."""
+
+    def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
+        """Tables of all the sets of a node."""
+
+
+class TallyTables:
+    """Tables of any parent sets, by counting rows.
+
+    The rows of a node are first merged: one per distinct joint state of the node and its pool.
+    """
+
+    def __init__(self, paths: Paths, pools: Sequence[Sequence[int]]) -> None:
+        self.cards = [v.n_states for v in paths.variables]
+        self.pools = [tuple(pool) for pool in pools]
+        self._intervals = [block.intervals() for block in paths.blocks()]
+        self._merged: dict[int, tuple[NDArray[Any], FloatArray, FloatArray]] = {}
+
+    def _rows(self, node: int) -> tuple[NDArray[Any], FloatArray, FloatArray]:
+        """Distinct joint states of (pool, node), their dwell time, and their jumps to every state."""
+        if node not in self._merged:
+            columns = [*self.pools[node], node]
+            card = self.cards[node]
+            states, dwell, jumps = [], [], []
+            for rows in self._intervals:
+                values = rows.states[:, columns]
+                states.append(values)
+                dwell.append(rows.duration)
+                counts = np.zeros((len(values), card))
+                mine = np.flatnonzero(rows.node == node)
+                np.add.at(counts, (rows.before[mine], rows.target[mine]), 1.0)
+                jumps.append(counts)
+            joint, inverse = _distinct_rows(np.concatenate(states), [self.cards[j] for j in columns])
+            time = np.bincount(inverse, np.concatenate(dwell), len(joint))
+            counted = np.concatenate(jumps)
+            moves = np.stack([np.bincount(inverse, c, len(joint)) for c in counted.T], axis=1)
+            self._merged[node] = joint, time, moves
+        return self._merged[node]
+
+    def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
+        """Tables of all the sets of a node, one group per number of parent states."""
+        joint, time, moves = self._rows(node)
+        pool, card = self.pools[node], self.cards[node]
+        columns = {j: k for k, j in enumerate(pool)}
+        cards = [self.cards[j] for j in (*pool, node)]
+        own = len(pool)
+        sizes = np.append(np.asarray(self.cards), 1)[sets.members].prod(1)
+        for size in np.unique(sizes):
+            index = np.flatnonzero(sizes == size)
+            dwell = np.empty((len(index), size, card))
+            transitions = np.empty((len(index), size, card, card))
+            for g, k in enumerate(index):
+                cell = configuration(joint, [*(columns[j] for j in sets.numbers(k)), own], cards)
+                dwell[g] = np.bincount(cell, time, size * card).reshape(size, card)
+                for target in range(card):
+                    counts = np.bincount(cell, moves[:, target], size * card)
+                    transitions[g, :, :, target] = counts.reshape(size, card)
+            yield Group(index, dwell, transitions)
+
+
+def _distinct_rows(states: NDArray[Any], cards: Sequence[int]) -> tuple[NDArray[Any], IntArray]:
+    """Distinct rows of a state matrix and, for every row, which of them it is."""
+    if np.prod([float(c) for c in cards]) < 2**62:
+        _, first, inverse = np.unique(
+            configuration(states, range(len(cards)), cards), return_index=True, return_inverse=True
+        )
+        return states[first], inverse
+    return states, np.arange(len(states))
+
+
+class PairTables:
+    """Tables of all parent sets of size two or less, by matrix products.
+
+    With Z the one-hot states of all variables (the first state of each left out, a column of ones added) and
+    w the dwell time of the rows in which node i is in state x, Z' diag(w) Z holds T_i(x | u) of every pair of
+    parents; the left-out states follow by differences. Rows that end in a jump of i give M_i the same way.
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        self.cards = [v.n_states for v in paths.variables]
+        self._blocks = []
+        for block in paths.blocks():
+            rows = block.intervals()
+            self._blocks.append((rows, _one_hot(rows.states, self.cards)))
+        self.offset = np.concatenate([[0], np.cumsum(self.cards)])
+        self._expand = _expansion(self.cards)
+
+    def _moments(self, node: int) -> tuple[FloatArray, FloatArray]:
+        """Full pair tables: dwell (S, F, F) and transitions (S, S, F, F), F = one-hot columns plus one."""
+        card, width = self.cards[node], self._expand.shape[0]
+        dwell = np.zeros((card, width, width))
+        transitions = np.zeros((card, card, width, width))
+        for rows, z in self._blocks:
+            own = rows.states[:, node]
+            for x in range(card):
+                here = np.flatnonzero(own == x)
+                part = z[here]
+                dwell[x] += (part * rows.duration[here, None]).T @ part
+            mine = np.flatnonzero(rows.node == node)
+            before, target = rows.before[mine], rows.target[mine]
+            for x in range(card):
+                for y in range(card):
+                    part = z[before[(own[before] == x) & (target == y)]]
+                    if x != y and len(part):
+                        transitions[x, y] += part.T @ part
+        full = self._expand.T
+        # differences of sums may fall short of zero by rounding
+        return np.maximum(full @ dwell @ full.T, 0.0), np.maximum(full @ transitions @ full.T, 0.0)
+
+    def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
+        """Tables of all the sets of a node, one group per pair of numbers of states."""
+        dwell, transitions = self._moments(node)
+        # a missing parent is the column of ones, a variable with a single state
+        cards = np.append(np.asarray(self.cards), 1)
+        place = np.append(self.offset[:-1], self.offset[-1])
+        pairs = np.full((len(sets), 2), -1)
+        pairs[:, : sets.members.shape[1]] = sets.members
+        shapes = cards[pairs]
+        for first, second in np.unique(shapes, axis=0):
+            index = np.flatnonzero((shapes[:, 0] == first) & (shapes[:, 1] == second))
+            rows = (place[pairs[index, 0]][:, None] + np.arange(first))[:, :, None]
+            columns = (place[pairs[index, 1]][:, None] + np.arange(second))[:, None, :]
+            size = first * second
+            yield Group(
+                index,
+                np.moveaxis(dwell[:, rows, columns], 0, -1).reshape(len(index), size, -1),
+                np.moveaxis(transitions[:, :, rows, columns], (0, 1), (-2, -1)).reshape(
+                    len(index), size, *transitions.shape[:2]
+                ),
+            )
+
+
+def _one_hot(states: NDArray[Any], cards: Sequence[int]) -> FloatArray:
+    """A column of ones, then for every variable the indicators of its states but the first."""
+    out = np.ones((len(states), 1 + sum(cards) - len(cards)))
+    k = 1
+    for j, card in enumerate(cards):
+        for s in range(1, card):
+            out[:, k] = states[:, j] == s
+            k += 1
+    return out
+
+
+def _expansion(cards: Sequence[int]) -> FloatArray:
+    """Matrix that turns reduced one-hot columns into all of them, the column of ones last."""
+    reduced = 1 + sum(cards) - len(cards)
+    out = np.zeros((reduced, sum(cards) + 1))
+    k, at = 1, 0
+    for card in cards:
+        out[0, at] = 1.0
+        for s in range(1, card):
+            out[k, at + s] = 1.0
+            out[k, at] = -1.0
+            k += 1
+        at += card
+    out[0, at] = 1.0
+    return out
+
+
+def tables_for(paths: Paths, pools: Sequence[Sequence[int]], largest: int) -> Tables:
+    """The quicker way to the tables of sets up to size `largest`."""
+    if largest <= 2:
+        return PairTables(paths)
+    return TallyTables(paths, pools)
