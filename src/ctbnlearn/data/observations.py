@@ -218,9 +218,13 @@ def default_window(
         raise DataError(
             f"trajectory {ids[empty[0]]!r} is empty; leave it out, or give its window by start and end"
         )
-    first = times[offsets[:-1]] if start is None else np.broadcast_to(np.asarray(start, float), (n,)).copy()
-    last = times[offsets[1:] - 1] if end is None else np.broadcast_to(np.asarray(end, float), (n,)).copy()
-    return first, last
+
+    def given_or(value: ArrayLike | None, extreme: np.ufunc) -> FloatArray:
+        if value is None:
+            return extreme.reduceat(times, offsets[:-1])
+        return np.broadcast_to(np.asarray(value, float), (n,)).copy()
+
+    return given_or(start, np.minimum), given_or(end, np.maximum)
 
 
 def observe(

@@ -15,7 +15,7 @@ from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import ProjectedPrior, check_log_odds
+from ctbnlearn.structure.prior import ProjectedPrior, check_structure_prior
 from ctbnlearn.structure.problem import CompleteData, EdgeRules
 from ctbnlearn.structure.weights import posterior_weights
 
@@ -146,8 +146,7 @@ class StructureLearner(BaseEstimator):
         if not isinstance(data, Paths):
             raise ParameterError(f"fit needs Paths, not {type(data).__name__}; make them with read_paths or simulate")
         rules = EdgeRules.build(data.names, self.max_parents, self.candidates, self.forbidden, self.required)
-        if self.structure_prior not in ("size", "flat"):
-            check_log_odds(self.structure_prior, len(data.names))
+        check_structure_prior(self.structure_prior, len(data.names))
         problem = CompleteData(data, rules, self.rate_prior)
         n = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
@@ -178,8 +177,6 @@ class StructureLearner(BaseEstimator):
         ):
             if not isinstance(value, str) or value not in options:
                 raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
-        if isinstance(self.structure_prior, str) and self.structure_prior not in ("size", "flat"):
-            raise ParameterError(f'structure_prior must be "size", "flat" or log odds, not {self.structure_prior!r}')
         if isinstance(self.dirichlet, bool) or not isinstance(self.dirichlet, (int, float, np.number)):
             raise ParameterError(f"dirichlet must be a number, not {self.dirichlet!r}")
         if not np.isfinite(self.dirichlet):

@@ -109,11 +109,12 @@ class CTBN:
             raise ModelError(f"rates of {v.name!r} need shape {full} (or {flat}), not {cim.shape}")
         cim = cim.reshape(flat)
         off = cim[:, ~np.eye(n, dtype=bool)].reshape(n_rows, n, n - 1)
-        scale = np.maximum(np.abs(np.nan_to_num(cim)).max(-1), 1e-300)
+        safe = np.where(np.isfinite(cim), cim, 0.0)
+        scale = np.abs(safe).max(-1)
         for problem, bad in (
             ("is not finite", ~np.isfinite(cim).all(-1)),
             ("holds a negative rate off the diagonal", (off < 0).any(-1)),
-            ("does not sum to zero", np.abs(cim.sum(-1)) > 1e-6 * scale),
+            ("does not sum to zero", np.abs(safe.sum(-1)) > 1e-6 * scale),
         ):
             if bad.any():
                 u, x = np.argwhere(bad)[0]

@@ -94,11 +94,17 @@ def log_structure_prior(prior: Any, sets: ParentSets, node: int, n_allowed: int,
     if isinstance(prior, str) and prior == "size":
         free, extra = n_allowed - n_required, sets.sizes - n_required
         return -(gammaln(free + 1) - gammaln(extra + 1) - gammaln(free - extra + 1))
-    odds = check_log_odds(prior, len(sets.names))[:, node]
+    odds = _log_odds(prior, len(sets.names))[:, node]
     return np.append(odds, 0.0)[sets.members].sum(1)
 
 
-def check_log_odds(prior: Any, n: int) -> FloatArray:
+def check_structure_prior(prior: Any, n: int) -> None:
+    """Raise unless the prior is "size", "flat", a finite number or a finite n x n matrix."""
+    if not (isinstance(prior, str) and prior in ("size", "flat")):
+        _log_odds(prior, n)
+
+
+def _log_odds(prior: Any, n: int) -> FloatArray:
     """Matrix [source, target] of log odds from a number or a matrix."""
     try:
         odds = np.asarray(prior, float)

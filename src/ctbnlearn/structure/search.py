@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import check_log_odds
+from ctbnlearn.structure.prior import check_structure_prior
 from ctbnlearn.structure.problem import CompleteData, EdgeRules
 
 
@@ -115,8 +115,7 @@ def _search(
     if not isinstance(paths, Paths):
         raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
     rules = EdgeRules.build(paths.names, max_parents, candidates, forbidden, required)
-    if structure_prior not in ("size", "flat"):
-        check_log_odds(structure_prior, len(paths.names))
+    check_structure_prior(structure_prior, len(paths.names))
     data = CompleteData(paths, rules, rate_prior)
     parents, best_scores, n_scored = {}, {}, 0
     for i, name in enumerate(paths.names):

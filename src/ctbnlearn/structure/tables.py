@@ -132,7 +132,8 @@ class PairTables:
             for x in range(card):
                 here = np.flatnonzero(own == x)
                 part = z[here]
-                dwell[x] += (part * rows.duration[here, None]).T @ part
+                part *= np.sqrt(rows.duration[here])[:, None]
+                dwell[x] += part.T @ part  # one matrix with itself: half the work of a general product
             mine = np.flatnonzero(rows.node == node)
             before, target = rows.before[mine], rows.target[mine]
             for x in range(card):

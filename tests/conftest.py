@@ -1,0 +1,24 @@
+"""Shared fixtures. Reference data lives beside the checkout and is never part of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder with reference networks and measurements.
+
+    Tests that need it are skipped where it is absent, unless CTBNLEARN_REQUIRE_DATA=1 makes that a failure.
+    """
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("CTBNLEARN_DATA", default))
+    if not folder.is_dir():
+        message = f"reference data not found in {folder}; set CTBNLEARN_DATA to its folder"
+        if os.environ.get("CTBNLEARN_REQUIRE_DATA") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder

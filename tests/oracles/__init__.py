@@ -1,0 +1,1 @@
+"""Exact references that share no code with the package's engines."""

@@ -1,0 +1,36 @@
+"""The package as a whole: quick import, lazy names, typing mark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+import ctbnlearn as cl
+
+
+def test_every_public_name_resolves():
+    for name in cl.__all__:
+        assert getattr(cl, name) is not None
+    assert set(cl.__all__) <= set(dir(cl))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cl.nonsense
+
+
+def test_import_is_quick_and_light():
+    code = (
+        "import time; t = time.perf_counter(); import ctbnlearn, sys; "
+        "print(time.perf_counter() - t, *[m for m in ('jax', 'matplotlib', 'pandas', 'sklearn') if m in sys.modules])"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(3)
+    ]
+    assert all(len(r) == 1 for r in runs), f"heavy modules were loaded: {runs}"
+    assert min(float(r[0]) for r in runs) < 0.5
+
+
+def test_the_package_is_marked_as_typed():
+    assert (files("ctbnlearn") / "py.typed").is_file()
