@@ -27,8 +27,12 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: venv
+bench: venv benchmarks/peers/.venv
 	$(BIN)/python benchmarks/run.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# rivals for the benchmarks, in an environment of their own; without them the benchmarks run all the same
+benchmarks/peers/.venv:
+	-PYTHON=$(PYTHON) benchmarks/peers/setup.sh
