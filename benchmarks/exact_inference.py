@@ -41,7 +41,9 @@ def rows() -> list[Row]:
         ours = best_of(lambda net=net, obs=obs: cl.exact.expected_statistics(net, obs), 3)
         dense = once(lambda net=net, obs=obs: dense_statistics(net, obs))
         against = "dense expm, same intervals"
-        out.append((f"exact statistics N={n}, 5 x 10 joint observations", seconds(ours), f"x{dense / ours:.3g}", against))
+        out.append(
+            (f"exact statistics N={n}, 5 x 10 joint observations", seconds(ours), f"x{dense / ours:.3g}", against)
+        )
     out.append(("  N=8 against its target", seconds(ours), f"x{0.5 / ours:.3g}", "target 0.5 s (CTBN-RLE: 18.2 s)"))
     net, obs = problem(12, 10)
     ours = once(lambda: cl.exact.expected_statistics(net, obs))

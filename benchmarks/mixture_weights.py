@@ -26,6 +26,11 @@ def rows() -> list[Row]:
         )
         worst = min(worst, float(objective.value(weights[0])) - best[0])
     return [
-        ("mixture weights, 40 nodes of 4 to 16 sets", seconds(ours), f"x{restarts / ours:.3g}", "100 SLSQP restarts each"),
+        (
+            "mixture weights, 40 nodes of 4 to 16 sets",
+            seconds(ours),
+            f"x{restarts / ours:.3g}",
+            "100 SLSQP restarts each",
+        ),
         ("  worst difference in F", f"{worst:.2g}", "", "at least -1e-6"),
     ]

@@ -173,9 +173,7 @@ METHODS: dict[str, tuple[str, str, Callable[[Data], Learn]]] = {
 }
 
 
-def report(
-    key: str, seconds: float | None = None, edges: Edges | None = None, error: str | None = None
-) -> str:
+def report(key: str, seconds: float | None = None, edges: Edges | None = None, error: str | None = None) -> str:
     peer, method, _ = METHODS[key]
     try:
         version = importlib.metadata.version(peer)

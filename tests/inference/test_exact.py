@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import dense
-from oracles.reference_networks import load_query
 from scipy.linalg import expm
 
 import ctbnlearn as cl
 from ctbnlearn.errors import ImpossibleEvidenceError, ModelError, ParameterError
+from oracles import dense
+from oracles.reference_networks import load_query
 
 
 def problem(seed, noise=True):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import dense
-from oracles.reference_networks import load_drug, load_eating
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, DataError, ModelError
+from oracles import dense
+from oracles.reference_networks import load_drug, load_eating
 
 TWO = {"a": ("no", "yes"), "b": (0, 1, 2)}
 FREE_A = [[-1.0, 1.0], [2.0, -2.0]]

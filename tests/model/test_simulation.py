@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import dense
 
 import ctbnlearn as cl
 from ctbnlearn.errors import ParameterError, SimulationWarning
 from ctbnlearn.model import simulation
+from oracles import dense
 
 
 def parent_names(net):

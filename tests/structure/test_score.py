@@ -32,9 +32,7 @@ def integrated_score(dwell, transitions, alpha, beta):
                     peak = max((m + alpha - 1) / (t + beta), mpmath.mpf(10) ** -3)
                     total += mpmath.log(
                         mpmath.quad(
-                            lambda r, m=m, t=t, norm=norm: (
-                                norm * r ** (m + alpha - 1) * mpmath.exp(-r * (t + beta))
-                            ),
+                            lambda r, m=m, t=t, norm=norm: norm * r ** (m + alpha - 1) * mpmath.exp(-r * (t + beta)),
                             [0, peak / 2, peak, 2 * peak, 10 * peak, mpmath.inf],
                         )
                     )
@@ -108,7 +106,9 @@ def test_statistics_of_parts_add_up():
     paths = cl.simulate(net, 6, horizon=2.0, rng=1)
     parents = {"x0": ["x1", "x2"]}
     whole = cl.count_statistics(paths, parents)
-    parts = cl.count_statistics(paths.select([0, 3]), parents) + cl.count_statistics(paths.select([1, 2, 4, 5]), parents)
+    parts = cl.count_statistics(paths.select([0, 3]), parents) + cl.count_statistics(
+        paths.select([1, 2, 4, 5]), parents
+    )
     for a, b in zip(whole.dwell + whole.transitions, parts.dwell + parts.transitions):
         np.testing.assert_allclose(a, b)
     with pytest.raises(ParameterError, match="added"):

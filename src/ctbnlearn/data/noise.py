@@ -13,10 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.variables import Label, Variable, plain_label
 from ctbnlearn.errors import DataError, ParameterError
-
-FloatArray = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -94,7 +93,7 @@ class GaussianNoise:
     values: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isscalar(self.variance) and np.isfinite(self.variance) and self.variance > 0):
+        if not (isinstance(self.variance, (int, float, np.number)) and 0 < float(self.variance) < np.inf):
             raise ParameterError(f"GaussianNoise: variance must be positive and finite, not {self.variance!r}")
         if self.values is not None:
             values = tuple(float(v) for v in self.values)

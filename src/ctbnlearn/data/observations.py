@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
-    FloatArray,
-    IntArray,
     check_times,
     check_window,
     offsets_from_counts,
@@ -215,9 +214,7 @@ def default_window(
     n = len(offsets) - 1
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if empty.size and (start is None or end is None):
-        raise DataError(
-            f"trajectory {ids[empty[0]]!r} is empty; leave it out, or give its window by start and end"
-        )
+        raise DataError(f"trajectory {ids[empty[0]]!r} is empty; leave it out, or give its window by start and end")
 
     def given_or(value: ArrayLike | None, extreme: np.ufunc) -> FloatArray:
         if value is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ctbnlearn.data.ragged import FloatArray, IntArray, check_times, check_window, owner, take_blocks
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.ragged import check_times, check_window, owner, take_blocks
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import DataError
 
@@ -75,7 +76,7 @@ class Paths:
     start: FloatArray
     end: FloatArray
     ids: Sequence[Any] = ()
-    absorbed: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+    absorbed: Any = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -88,14 +89,14 @@ class Paths:
             put(self, name, np.asarray(getattr(self, name), dtype=np.int32))
         n = len(self.start)
         put(self, "ids", self.ids if len(self.ids) else range(n))
-        put(self, "absorbed", np.zeros(n, bool) if self.absorbed is None else np.asarray(self.absorbed, bool))
+        put(self, "absorbed", np.asarray(self.absorbed, bool) if len(self.absorbed) else np.zeros(n, bool))
         self._check()
 
     def _check(self) -> None:
         n, n_variables = len(self.start), len(self.variables)
         if n == 0:
             raise DataError("no trajectories: at least one is needed")
-        shapes = (self.initial.shape, self.end.shape, self.offsets.shape, len(self.ids), self.absorbed.shape)
+        shapes = (self.initial.shape, self.end.shape, self.offsets.shape, len(self.ids), np.shape(self.absorbed))
         if shapes != ((n, n_variables), (n,), (n + 1,), n, (n,)):
             raise DataError(
                 f"{n} trajectories of {n_variables} variables need initial ({n}, {n_variables}), end ({n},), offsets "
@@ -171,7 +172,10 @@ class Paths:
         """
         variables = as_variables(variables)
         index = {v.name: i for i, v in enumerate(variables)}
-        initial, offsets, start, end = [], [0], [], []
+        initial: list[list[int]] = []
+        offsets: list[int] = [0]
+        start: list[float] = []
+        end: list[float] = []
         times: list[float] = []
         nodes: list[int] = []
         targets: list[int] = []
@@ -296,9 +300,7 @@ class Paths:
         if grid.ndim != 1 or not np.isfinite(grid).all():
             raise DataError("times must be a list of finite numbers")
         if grid.size and (grid.min() < self.start.max() or grid.max() > self.end.min()):
-            raise DataError(
-                f"times must lie inside every trajectory's window: {self.start.max()} to {self.end.min()}"
-            )
+            raise DataError(f"times must lie inside every trajectory's window: {self.start.max()} to {self.end.min()}")
         who = np.repeat(np.arange(self.n_trajectories), len(grid))
         codes = self.lookup(who, np.tile(grid, self.n_trajectories))
         shape = (self.n_trajectories, len(grid))

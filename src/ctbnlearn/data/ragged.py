@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.errors import DataError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.integer[Any]]
 
 
 def owner(offsets: IntArray) -> IntArray:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.ragged import FloatArray, IntArray, check_window, owner
+from ctbnlearn.data.ragged import check_window, owner
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import DataError
 
@@ -76,7 +77,7 @@ class Segments:
             name = self.variables[self.node[row]].name
             who = self.ids[self.trajectory[row]]
             raise DataError(
-                f"trajectory {who!r}, variable {name!r}, segment from {self.begin[row]} to {self.finish[row]}: {problem}"
+                f"trajectory {who!r}, variable {name!r}, segment {self.begin[row]} to {self.finish[row]}: {problem}"
             )
 
         bad = np.flatnonzero((self.state < 0) | (self.state >= cards[self.node]))
@@ -154,6 +155,5 @@ class Segments:
 
     def __repr__(self) -> str:
         return (
-            f"Segments({self.n_trajectories} trajectories, {len(self.variables)} variables, "
-            f"{len(self.begin)} segments)"
+            f"Segments({self.n_trajectories} trajectories, {len(self.variables)} variables, {len(self.begin)} segments)"
         )

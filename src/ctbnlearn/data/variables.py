@@ -75,9 +75,7 @@ def as_variables(spec: Any) -> tuple[Variable, ...]:
         variables = tuple(spec)
         for v in variables:
             if not isinstance(v, Variable):
-                raise DataError(
-                    f"variables must be Variable objects or a mapping from name to states, not {v!r}"
-                )
+                raise DataError(f"variables must be Variable objects or a mapping from name to states, not {v!r}")
     else:
         raise DataError("variables must be a list of Variable objects or a mapping from name to states")
     if not variables:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference.statistics import Statistics, as_parents
 from ctbnlearn.inference.timeline import Evidence, Timeline
@@ -21,7 +22,6 @@ from ctbnlearn.inference.uniformisation import cross_weights, n_substeps, n_term
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.joint import Generator, JointSpace
 
-FloatArray = NDArray[np.float64]
 BLOCK_BYTES = 1 << 28
 
 
@@ -43,7 +43,7 @@ class _Engine:
         return self.evidence.timelines(np.empty((n, 0)) if queries is None else queries, width)
 
     # one boundary -----------------------------------------------------------------------------------
-    def _likelihood(self, line: Timeline, k: int, states: Any) -> tuple[FloatArray | None, FloatArray]:
+    def likelihood(self, line: Timeline, k: int, states: Any) -> tuple[FloatArray | None, FloatArray]:
         """Joint likelihood (states, B) of the point observations at boundary k, and the log of its scale."""
         total: FloatArray | None = None
         scale = np.zeros(line.times.shape[1])
@@ -57,7 +57,7 @@ class _Engine:
             total = factor if total is None else total * factor
         return total, scale
 
-    def _jump_factor(self, line: Timeline, k: int) -> tuple[Any, Any, FloatArray] | None:
+    def jump_factor(self, line: Timeline, k: int) -> tuple[Any, Any, FloatArray] | None:
         """Joint states before and after the jump seen at boundary k, and its rate from each of them."""
         if line.jumps[k] is None:
             return None
@@ -68,13 +68,13 @@ class _Engine:
         rate = self.network.cims[node][self.space.configuration(self.network.parents[node], before), source, target]
         return before, before + (target - source) * self.space.strides[node], rate
 
-    def _cross(self, line: Timeline, k: int, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def cross(self, line: Timeline, k: int, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Carry alpha (states of cell k-1, B) over boundary k; returns it with the log of its scale."""
         held, next_held = (line.fixed[k - 1] if k else {}), line.fixed[k]
         states = self.space.generator(next_held).states
         if held != next_held or line.jumps[k] is not None:
             full = np.zeros((self.space.n, alpha.shape[1]))
-            jump = self._jump_factor(line, k)
+            jump = self.jump_factor(line, k)
             if jump is None:
                 full[self.space.generator(held).states] = alpha
             else:
@@ -82,7 +82,7 @@ class _Engine:
                 source = np.searchsorted(self.space.generator(held).states, before)
                 full[after] = alpha[source] * rate[:, None]
             alpha = full[states]
-        likelihood, scale = self._likelihood(line, k, states)
+        likelihood, scale = self.likelihood(line, k, states)
         if likelihood is not None:
             alpha = alpha * likelihood
         peak = alpha.max(0)
@@ -95,17 +95,17 @@ class _Engine:
             )
         return alpha / peak, scale + np.log(peak)
 
-    def _cross_back(self, line: Timeline, k: int, beta: FloatArray) -> FloatArray:
+    def cross_back(self, line: Timeline, k: int, beta: FloatArray) -> FloatArray:
         """Carry beta from right after boundary k to right before it (up to scale)."""
         held, next_held = (line.fixed[k - 1] if k else {}), line.fixed[k]
         states = self.space.generator(next_held).states
-        likelihood, _ = self._likelihood(line, k, states)
+        likelihood, _ = self.likelihood(line, k, states)
         if likelihood is not None:
             beta = beta * likelihood
         if held != next_held or line.jumps[k] is not None:
             full = np.zeros((self.space.n, beta.shape[1]))
             full[states] = beta
-            jump = self._jump_factor(line, k)
+            jump = self.jump_factor(line, k)
             earlier = self.space.generator(held).states
             if jump is None:
                 beta = full[earlier]
@@ -116,7 +116,7 @@ class _Engine:
         return beta / beta.max(0)
 
     # whole passes -----------------------------------------------------------------------------------
-    def _cell(self, line: Timeline, k: int) -> tuple[Generator, FloatArray]:
+    def cell(self, line: Timeline, k: int) -> tuple[Generator, FloatArray]:
         """Generator and lengths of the cell between boundaries k and k + 1."""
         return self.space.generator(line.fixed[k]), line.times[k + 1] - line.times[k]
 
@@ -127,9 +127,9 @@ class _Engine:
         total = np.zeros(line.times.shape[1])
         for k in range(len(line.times)):
             if k:
-                generator, dt = self._cell(line, k - 1)
-                alpha = self._propagate(generator, alpha, dt, transposed=True)
-            alpha, scale = self._cross(line, k, alpha)
+                generator, dt = self.cell(line, k - 1)
+                alpha = self.propagate(generator, alpha, dt, transposed=True)
+            alpha, scale = self.cross(line, k, alpha)
             total += scale
             out.append(alpha)
         return out, total + np.log(alpha.sum(0))
@@ -140,15 +140,13 @@ class _Engine:
         beta = np.ones((len(self.space.generator(line.fixed[last]).states), line.times.shape[1]))
         out = [beta]
         for k in range(last, 0, -1):
-            generator, dt = self._cell(line, k - 1)
-            beta = self._propagate(generator, self._cross_back(line, k, beta), dt, transposed=False)
+            generator, dt = self.cell(line, k - 1)
+            beta = self.propagate(generator, self.cross_back(line, k, beta), dt, transposed=False)
             beta = beta / beta.max(0)
             out.append(beta)
         return out[::-1]
 
-    def _propagate(
-        self, generator: Generator, vectors: FloatArray, dt: FloatArray, transposed: bool
-    ) -> FloatArray:
+    def propagate(self, generator: Generator, vectors: FloatArray, dt: FloatArray, transposed: bool) -> FloatArray:
         if generator.rate == 0:
             return vectors
         matrix = generator.uniformised_transposed if transposed else generator.uniformised
@@ -221,9 +219,8 @@ def _posterior(network: CTBN, evidence: Any, times: ArrayLike, backward: bool) -
     early = np.argwhere(grid < engine.evidence.start[:, None])
     if early.size:
         b, k = early[0]
-        raise ParameterError(
-            f"time {grid[b, k]} lies before the start {engine.evidence.start[b]} of trajectory {engine.evidence.ids[b]!r}"
-        )
+        who, start = engine.evidence.ids[b], engine.evidence.start[b]
+        raise ParameterError(f"time {grid[b, k]} lies before the start {start} of trajectory {who!r}")
     out = {v.name: np.empty((n, grid.shape[1], v.n_states)) for v in network.variables}
     for line in engine.timelines(grid, columns=3 * (grid.shape[1] + 20)):
         alphas = engine.forward(line)[0]
@@ -265,11 +262,11 @@ def expected_statistics(
         for total, table in zip(initial, engine.marginals(line, 0, first)):
             total += table.sum(0)
         for k in range(len(line.times) - 1):
-            _add_cell(engine, line, k, alphas[k], engine._cross_back(line, k + 1, betas[k + 1]), dwell, flow, number)
+            _add_cell(engine, line, k, alphas[k], engine.cross_back(line, k + 1, betas[k + 1]), dwell, flow, number)
         for k in range(1, len(line.times)):
-            jump = engine._jump_factor(line, k)
+            jump = engine.jump_factor(line, k)
             if jump is not None:
-                node, source, target = line.jumps[k]  # type: ignore[misc]
+                node, source, target = line.jumps[k]
                 before, after, _ = jump
                 here = np.searchsorted(space.generator(line.fixed[k]).states, after)
                 weight = (alphas[k] * betas[k])[here, 0]
@@ -298,7 +295,7 @@ def _add_cell(
     number: Mapping[tuple[int, int], int],
 ) -> None:
     """Add the expected statistics of one cell to the joint tables `dwell` (n,) and `flow` (moves, n)."""
-    generator, dt = engine._cell(line, k)
+    generator, dt = engine.cell(line, k)
     states, rate = generator.states, generator.rate
     if rate == 0 or not dt.any():
         weight = alpha * beta

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ def count_statistics(paths: Paths, parents: Mapping[str, Sequence[str]] | None =
     )
 
 
-def configuration(states: NDArray[Any], nodes: Sequence[int], cards: Sequence[int]) -> NDArray[np.int64]:
+def configuration(states: NDArray[Any], nodes: Sequence[int], cards: Sequence[int]) -> IntArray:
     """Number of the joint state of `nodes` in every row, in C order."""
     row = np.zeros(len(states), np.int64)
     for j in nodes:

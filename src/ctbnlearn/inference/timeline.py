@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.segments import Segments
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +189,8 @@ class Evidence:
             if touches and segments.state[r - 1] != state:
                 if jumps[low] is not None:
                     raise ImpossibleEvidenceError(
-                        f"trajectory {segments.ids[who]!r}: two variables jump at the same time {times[low]}, which has "
-                        "probability zero in a CTBN; move one of the jumps"
+                        f"trajectory {segments.ids[who]!r}: two variables jump at the same time {times[low]}, which "
+                        "has probability zero in a CTBN; move one of the jumps"
                     )
                 jumps[low] = (node, int(segments.state[r - 1]), state)
         return tuple(fixed), tuple(jumps)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, pdtrc
 
-FloatArray = NDArray[np.float64]
+from ctbnlearn.arrays import FloatArray
+
 LONGEST = 16.0  # mean number of uniformised jumps covered by one series
 
 

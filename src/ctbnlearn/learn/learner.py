@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
@@ -18,8 +18,6 @@ from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior, check_structure_prior
 from ctbnlearn.structure.problem import CompleteData, EdgeRules
 from ctbnlearn.structure.weights import posterior_weights
-
-FloatArray = NDArray[np.float64]
 
 
 class StructureLearner(BaseEstimator):
@@ -222,7 +220,7 @@ def posterior_mean_rates(dwell: FloatArray, transitions: FloatArray, shape: floa
     return cim
 
 
-def required_mask(rules: EdgeRules) -> NDArray[np.bool_]:
+def required_mask(rules: EdgeRules) -> BoolArray:
     """Matrix [source, target] of the required edges."""
     out = np.zeros((len(rules.names),) * 2, bool)
     for i, parents in enumerate(rules.required):

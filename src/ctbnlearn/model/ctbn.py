@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import CtbnlearnError, ModelError
 from ctbnlearn.model.initial import InitialDistribution
@@ -22,7 +22,6 @@ from ctbnlearn.model.initial import InitialDistribution
 if TYPE_CHECKING:
     import networkx
 
-FloatArray = NDArray[np.float64]
 FORMAT, VERSION = "ctbnlearn-network", 1
 
 
@@ -152,7 +151,7 @@ class CTBN:
         return [(self.names[j], self.names[i]) for i, ps in enumerate(self.parents) for j in ps]
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> IntArray:
         """0/1 matrix [source, target]."""
         matrix = np.zeros((len(self.variables),) * 2, dtype=np.int64)
         for i, ps in enumerate(self.parents):

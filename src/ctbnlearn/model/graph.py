@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import BoolArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
 
 
-def as_adjacency(graph: Any, names: Sequence[str], what: str = "graph") -> NDArray[np.bool_]:
+def as_adjacency(graph: Any, names: Sequence[str], what: str = "graph") -> BoolArray:
     """Boolean matrix [source, target] over `names`, with a clear error for anything else.
 
     Examples

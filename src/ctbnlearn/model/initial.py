@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ModelError
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class InitialDistribution:
             if size > 1 << 22:
                 raise ModelError(f"initial of {variables[i].name!r} depends on too many variables to sum over")
             digits = np.unravel_index(np.arange(size), [cards[j] for j in need])
-            column = {j: d for j, d in zip(need, digits)}
+            column = dict(zip(need, digits))
             p = self.probability(column, cards, need)
             out.append(np.bincount(column[i], p, cards[i]))
         return out

@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.errors import ModelError
 from ctbnlearn.model.ctbn import CTBN
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 MAX_STATES = 1 << 22
 
 

@@ -46,7 +46,7 @@ def random_network(
     Examples
     --------
     >>> random_network(5, max_parents=2, rng=0)
-    CTBN(5 variables, 6 edges)
+    CTBN(5 variables, 2 edges)
     """
     if n_nodes < 1 or max_parents < 0:
         raise ParameterError(f"random_network: {n_nodes} nodes with at most {max_parents} parents make no network")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.errors import ParameterError, SimulationWarning
@@ -83,7 +84,7 @@ def simulate(
         targets,
         np.zeros(n_trajectories),
         end,
-        absorbed=stuck if n_transitions is not None else None,  # type: ignore[arg-type]
+        absorbed=stuck if n_transitions is not None else (),
     )
 
 
@@ -125,7 +126,7 @@ class _Tables:
             for k, (i, step) in enumerate(pairs):
                 self.child[j, k + 1], self.child_stride[j, k + 1] = i, step
 
-    def cells(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
+    def cells(self, states: IntArray) -> IntArray:
         """Cell of every node, with a dummy column behind the nodes."""
         n = states.shape[1]
         cell = np.full((len(states), n + 1), len(self.exit) - 1, np.int64)
@@ -136,7 +137,7 @@ class _Tables:
         return cell
 
 
-def _stream_key(rng: Any) -> NDArray[np.uint64]:
+def _stream_key(rng: Any) -> IntArray:
     """Key of the counter-based streams from a seed or generator."""
     if isinstance(rng, np.random.Generator):
         rng = np.random.SeedSequence(rng.integers(0, 2**32, 8).tolist())
@@ -145,21 +146,23 @@ def _stream_key(rng: Any) -> NDArray[np.uint64]:
     return rng.generate_state(2, np.uint64)
 
 
-def _draw_initial(network: CTBN, uniform: NDArray[np.float64]) -> NDArray[np.int32]:
+def _draw_initial(network: CTBN, uniform: FloatArray) -> IntArray:
     states = np.zeros(uniform.shape, np.int32)
     for i in network.initial.order:
         row = network.initial.row(i, states.T, network.n_states)
         cumulative = np.cumsum(network.initial.tables[i], axis=1)
         cumulative[cumulative >= cumulative[:, -1:]] = 1.0
-        states[:, i] = (uniform[:, i, None] >= np.broadcast_to(cumulative[row], (len(states), cumulative.shape[1]))).sum(1)
+        states[:, i] = (
+            uniform[:, i, None] >= np.broadcast_to(cumulative[row], (len(states), cumulative.shape[1]))
+        ).sum(1)
     return states
 
 
 def _simulate_block(
     network: CTBN,
     tables: _Tables,
-    key: NDArray[np.uint64],
-    numbers: NDArray[np.int64],
+    key: IntArray,
+    numbers: IntArray,
     n_transitions: int | None,
     horizon: float | None,
 ) -> tuple[NDArray[Any], ...]:
@@ -168,9 +171,9 @@ def _simulate_block(
     states = _draw_initial(network, np.stack([g.random(n) for g in streams]))
     initial = states.copy()
     cell = tables.cells(states)
-    rate = tables.exit[cell]
-    alive = np.arange(len(numbers))  # trajectory of every row of states, cell and rate
-    time = np.zeros(len(numbers))
+    rate: FloatArray = tables.exit[cell]
+    alive: IntArray = np.arange(len(numbers))  # trajectory of every row of states, cell and rate
+    time: FloatArray = np.zeros(len(numbers))
     end = np.zeros(len(numbers)) if horizon is None else np.full(len(numbers), float(horizon))
     stuck = np.zeros(len(numbers), bool)
     record: list[tuple[NDArray[Any], ...]] = []

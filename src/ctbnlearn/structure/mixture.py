@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, zeta
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.structure.score import off_diagonal
 from ctbnlearn.structure.tables import Group
 
-FloatArray = NDArray[np.float64]
 MOST_VERTICES = 32  # vertices tried, best first
 LEVELS = (0.999, 0.5)  # share of the dominating set at a start
 WARM_UP = 4  # tangent steps before Newton steps are tried
@@ -82,9 +81,7 @@ class MixtureObjective:
     def curvatures(self, p: FloatArray) -> FloatArray:
         """f_m''(p_m), never negative."""
         a, b = self._bars(p)
-        return self._sum(
-            self.counts**2 * zeta(2.0, a) - 2 * self.counts * self.times / b + a * (self.times / b) ** 2
-        )
+        return self._sum(self.counts**2 * zeta(2.0, a) - 2 * self.counts * self.times / b + a * (self.times / b) ** 2)
 
     def value(self, p: FloatArray) -> FloatArray:
         """F(p)."""

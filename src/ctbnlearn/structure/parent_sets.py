@@ -10,10 +10,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 
 MAX_SETS = 50_000_000
-IntArray = NDArray[np.int64]
 
 
 class ParentSets(Sequence[tuple[str, ...]]):
@@ -59,13 +59,13 @@ class ParentSets(Sequence[tuple[str, ...]]):
         """The sets in another order."""
         return ParentSets(self.members[order], self.names)
 
-    def indicator(self) -> NDArray[np.bool_]:
+    def indicator(self) -> BoolArray:
         """Whether set k holds node j, shape (n_sets, n_variables)."""
         out = np.zeros((len(self), len(self.names) + 1), bool)
         np.put_along_axis(out, np.where(self.members < 0, len(self.names), self.members), True, axis=1)
         return out[:, :-1]
 
-    def edge_probabilities(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def edge_probabilities(self, weights: FloatArray) -> FloatArray:
         """Total weight of the sets that hold each node, shape (n_variables,)."""
         out = np.zeros(len(self.names) + 1)
         for column in np.where(self.members < 0, len(self.names), self.members).T:

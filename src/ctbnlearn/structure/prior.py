@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

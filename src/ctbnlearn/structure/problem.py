@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics, count_statistics
@@ -21,8 +21,6 @@ from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import check_rate_prior, log_structure_prior, rate_prior
 from ctbnlearn.structure.tables import Group, Tables, tables_for
 from ctbnlearn.structure.weights import scores
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +101,7 @@ class CompleteData:
     def rate_prior(self, node: int, sets: ParentSets) -> tuple[FloatArray, FloatArray]:
         """Gamma shape and rate per cell of every set."""
         mean_rate = overall_rate(self.totals, node)
-        return rate_prior(
-            self.prior, sets, self.cards, self.rules.allowed[node], self.rules.max_parents, mean_rate
-        )
+        return rate_prior(self.prior, sets, self.cards, self.rules.allowed[node], self.rules.max_parents, mean_rate)
 
     def scores(self, node: int, sets: ParentSets) -> FloatArray:
         """Closed-form score of every set."""

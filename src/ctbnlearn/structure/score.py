@@ -7,10 +7,9 @@ the log of the complete-data likelihood of the node integrated over its rates.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-FloatArray = NDArray[np.float64]
+from ctbnlearn.arrays import FloatArray
 
 
 def off_diagonal(transitions: FloatArray) -> FloatArray:

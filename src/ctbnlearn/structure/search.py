@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -47,7 +47,7 @@ class SearchResult:
         return sum(self.scores.values())
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> IntArray:
         """0/1 matrix [source, target]."""
         out = np.zeros((len(self.names),) * 2, dtype=np.int64)
         for i, name in enumerate(self.names):
@@ -75,7 +75,7 @@ def hill_climb(
     >>> import ctbnlearn as cl
     >>> paths = cl.simulate(cl.random_network(4, rng=1), 200, n_transitions=10, rng=2)
     >>> hill_climb(paths, max_parents=2).parents["x0"]
-    ('x1',)
+    ('x2',)
     """
     return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, None)
 

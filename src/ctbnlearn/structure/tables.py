@@ -14,12 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.inference.statistics import configuration
 from ctbnlearn.structure.parent_sets import ParentSets
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class TallyTables:
             dwell = np.empty((len(index), size, card))
             transitions = np.empty((len(index), size, card, card))
             for g, k in enumerate(index):
-                cell = configuration(joint, [*(columns[j] for j in sets.numbers(k)), own], cards)
+                cell = configuration(joint, [*(columns[j] for j in sets.numbers(int(k))), own], cards)
                 dwell[g] = np.bincount(cell, time, size * card).reshape(size, card)
                 for target in range(card):
                     counts = np.bincount(cell, moves[:, target], size * card)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.structure.score import set_score
 from ctbnlearn.structure.tables import Group
-
-FloatArray = NDArray[np.float64]
 
 
 def scores(groups: Iterable[Group], shape: FloatArray, rate: FloatArray) -> FloatArray:
@@ -27,7 +25,7 @@ def posterior_weights(score: FloatArray, log_prior: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> posterior_weights(np.array([0.0, np.log(3)]), np.zeros(2)).tolist()
+    >>> posterior_weights(np.array([0.0, np.log(3)]), np.zeros(2)).round(12).tolist()
     [0.25, 0.75]
     """
     log_weight = score + log_prior
