@@ -7,11 +7,11 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from oracles.reference_networks import load_drug
 from sklearn.base import clone
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, ParameterError
+from oracles.reference_networks import load_drug
 
 NET = cl.random_network(4, 2, rng=1)
 PATHS = cl.simulate(NET, 30, n_transitions=10, rng=2)
