@@ -14,14 +14,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ctbnlearn import exact as exact
+    from ctbnlearn import variational as variational
     from ctbnlearn.data.complete import read_paths as read_paths
-    from ctbnlearn.data.foreign import read_pyagrum as read_pyagrum
-    from ctbnlearn.data.foreign import read_pyctbn as read_pyctbn
     from ctbnlearn.data.noise import GaussianNoise as GaussianNoise
     from ctbnlearn.data.noise import LabelNoise as LabelNoise
     from ctbnlearn.data.observations import Observations as Observations
     from ctbnlearn.data.observations import observe as observe
     from ctbnlearn.data.paths import Paths as Paths
+    from ctbnlearn.data.pyagrum import read_pyagrum as read_pyagrum
+    from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
     from ctbnlearn.data.variables import Variable as Variable
@@ -57,8 +58,8 @@ _HOME = {
     "observe": "data.observations",
     "random_network": "model.random_network",
     "read_paths": "data.complete",
-    "read_pyagrum": "data.foreign",
-    "read_pyctbn": "data.foreign",
+    "read_pyagrum": "data.pyagrum",
+    "read_pyctbn": "data.pyctbn",
     "read_table": "data.tables",
     "simulate": "model.simulation",
     "tabu_search": "structure.search",
@@ -66,12 +67,13 @@ _HOME = {
     "write_table": "data.writers",
 }
 
-__all__ = ["__version__", "exact", *_HOME]
+_MODULES = ("exact", "variational")
+__all__ = ["__version__", *_MODULES, *_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "exact":
-        return importlib.import_module("ctbnlearn.exact")
+    if name in _MODULES:
+        return importlib.import_module(f"ctbnlearn.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ctbnlearn' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"ctbnlearn.{_HOME[name]}"), name)

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from ctbnlearn.data.complete import read_paths
-from ctbnlearn.data.foreign import read_pyagrum, read_pyctbn
 from ctbnlearn.data.noise import GaussianNoise, LabelNoise, RawLikelihoods
+from ctbnlearn.data.pyagrum import read_pyagrum
+from ctbnlearn.data.pyctbn import read_pyctbn
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import DataError, ParameterError
 

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from ctbnlearn.data.complete import read_paths
-from ctbnlearn.data.foreign import read_pyagrum, read_pyctbn, write_pyagrum, write_pyctbn
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.pyagrum import read_pyagrum, write_pyagrum
+from ctbnlearn.data.pyctbn import read_pyctbn, write_pyctbn
 from ctbnlearn.errors import DataError, ParameterError
 
 DATASET = {

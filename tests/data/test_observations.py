@@ -93,6 +93,12 @@ def test_noise_by_variable():
         (lambda: cl.GaussianNoise(variance=0.0), "positive"),
         (lambda: cl.GaussianNoise(variance=np.nan), "positive"),
         (lambda: cl.GaussianNoise(variance=1.0, values=(1, 1)), "different"),
+        (lambda: cl.GaussianNoise(1, "ab"), "different finite numbers"),
+        (lambda: cl.GaussianNoise(1, 3), "different finite numbers"),
+        (lambda: cl.LabelNoise("x"), "matrix of probabilities"),
+        (lambda: cl.LabelNoise([[1, 0], [1]]), "matrix of probabilities"),
+        (lambda: cl.LabelNoise(0.1, 3), "list of labels"),
+        (lambda: cl.LabelNoise(0.1, "ab"), "list of labels"),
         (lambda: cl.GaussianNoise(1.0, (1, 2, 3)).bind(cl.Variable("a", (0, 1))), "one per state"),
         (lambda: cl.GaussianNoise(1.0).bind(cl.Variable("a", ("u", "v"))), "not numbers"),
         (lambda: cl.LabelNoise(1.5), r"\[0, 1\)"),
@@ -100,12 +106,32 @@ def test_noise_by_variable():
         (lambda: cl.LabelNoise([[0.5, 0.5], [-1, 2]]), "probabilities"),
         (lambda: cl.LabelNoise([[1, 0], [0, 1]]).bind(cl.Variable("a", (0, 1, 2))), "2 x 2"),
         (lambda: cl.observe(cl.simulate(NET, 1, horizon=1.0, rng=0), n_times=1, noise="gauss"), "noise must be"),
+        (lambda: cl.observe(cl.simulate(NET, 1, horizon=1.0, rng=0), n_times=1, noise=cl.LabelNoise), "call it"),
         (lambda: cl.observe(cl.simulate(NET, 1, horizon=1.0, rng=0), n_times=1, missing=2), "probability"),
     ],
 )
 def test_bad_noise(make, words):
     with pytest.raises(CtbnlearnError, match=words):
         make()
+
+
+def test_offsets_must_fit():
+    s = cl.observe(cl.simulate(cl.random_network(1, rng=0), 2, horizon=4.0, rng=1), n_times=1, rng=2).series[0]
+    for offsets in ([0, 3, 2], [1, 1, 2], [0, 2]):
+        odd = type(s)(np.array(offsets), s.times, s.values, s.noise)
+        with pytest.raises(CtbnlearnError, match="do not fit together"):
+            cl.Observations({"x0": (-1, 1)}, (odd,), [0, 0], [4, 4])
+
+
+def test_shared_times_are_checked_once(monkeypatch):
+    from ctbnlearn.data import observations
+
+    obs = cl.observe(cl.simulate(NET, 2, horizon=4.0, rng=1), n_times=3, rng=2)
+    own = observations.Series(obs.series[2].offsets, obs.series[2].times.copy(), obs.series[2].values, None)
+    seen = []
+    monkeypatch.setattr(observations, "check_times", lambda *a, **k: seen.append(a[2]))
+    cl.Observations(obs.variables, (*obs.series[:2], own), obs.start, obs.end)
+    assert [id(times) for times in seen] == [id(obs.series[0].times), id(own.times)]
 
 
 GOOD = [[[1.0, 0.0], [0.2, 0.8]]]

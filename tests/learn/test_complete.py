@@ -240,5 +240,3 @@ def test_bad_parameters(parameters, words):
 def test_what_cannot_be_fitted():
     with pytest.raises(ParameterError, match="Paths"):
         cl.StructureLearner().fit(np.zeros((3, 3)))
-    with pytest.raises(ParameterError, match="Paths"):
-        cl.StructureLearner().fit(cl.observe(PATHS, n_times=2, rng=0))

@@ -7,26 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.foreign import PYAGRUM_COLUMNS, read_pyagrum, read_pyctbn
-from ctbnlearn.data.frames import MISSING, Source, open_source, shown
+from ctbnlearn.data.messages import shown
+from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.ragged import offsets_from_counts
-from ctbnlearn.data.tables import (
-    Roles,
-    Rows,
-    arrange,
-    check_flag,
-    decode,
-    read_events,
-    read_roles,
-    read_rows,
-    read_specs,
-    read_window,
-)
-from ctbnlearn.data.variables import Label, Variable
+from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS, read_pyagrum
+from ctbnlearn.data.pyctbn import read_pyctbn
+from ctbnlearn.data.ragged import offsets_from_counts, owner
+from ctbnlearn.data.roles import Roles, check_flag, read_roles
+from ctbnlearn.data.rows import read_window
+from ctbnlearn.data.source import MISSING, Source
+from ctbnlearn.data.tables import read_columns
+from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import DataError, ParameterError
 
 
@@ -91,109 +83,48 @@ def read_paths(
     table = open_source(source, missing)
     if format == "auto" and plain and is_path and table.columns == PYAGRUM_COLUMNS:
         return read_pyagrum(source, states=states)
-    roles = read_roles(table, trajectory, time, variables, format, variable, value, None, end)
-    if roles.layout == "events":
-        return _from_events(table, roles, states, sort)
-    return _from_wide(table, roles, states, sort)
-
-
-def _from_wide(table: Source, roles: Roles, states: Any, sort: bool) -> Paths:
-    specs = read_specs(roles.variables or (), None, states, True)
-    table.load(roles.number_columns, [*roles.label_columns, *(s.name for s in specs)])
-    rows = read_rows(table, roles)
-    order, offsets, times = arrange(table, roles, rows, sort)
-    start, end = read_window(table, roles, rows)
-    opening = offsets[:-1]
-    later = np.ones(len(times), bool)
-    later[opening] = False
-    initial = np.empty((len(opening), len(specs)), np.int32)
-    found, jumps, nodes, targets = [], [], [], []
-    for i, spec in enumerate(specs):
-        column = decode(table, spec, spec.name)
-        table.forget(spec.name)
-        codes, seen = (column.values, column.seen) if order is None else (column.values[order], column.seen[order])
-        if not seen[opening].all():
-            k = int(np.argmin(seen[opening]))
-            row = int(opening[k]) if order is None else int(order[opening[k]])
-            raise DataError(
-                f"{table.place(row, spec.name)}: the first row of trajectory {shown(rows.ids[k])} must give "
-                "the state of every variable; fill it in, or use read_table for data with holes"
-            )
-        if not seen.all():  # a blank means 'as before', and the first row of a trajectory has none
-            codes = codes[np.maximum.accumulate(np.where(seen, np.arange(len(seen)), 0))]
-        changed = np.flatnonzero((codes[1:] != codes[:-1]) & later[1:]) + 1
-        found.append(column.variable)
-        initial[:, i] = codes[opening]
-        jumps.append(changed)
-        nodes.append(np.full(len(changed), i, np.int32))
-        targets.append(codes[changed].astype(np.int32))
-    at, node, target = np.concatenate(jumps), np.concatenate(nodes), np.concatenate(targets)
-    by_row = np.argsort(at, kind="stable")
-    at = at[by_row]
-    return Paths(
-        tuple(found),
-        initial,
-        np.searchsorted(at, offsets),
-        times[at],
-        node[by_row],
-        target[by_row],
-        start,
-        end,
-        rows.ids,
+    return _read(
+        table, read_roles(table, trajectory, time, variables, format, variable, value, None, end), states, sort
     )
 
 
-def _from_events(table: Source, roles: Roles, states: Any, sort: bool) -> Paths:
-    table.load(roles.number_columns, roles.label_columns)
-    rows = read_rows(table, roles)
-    events = read_events(table, roles, rows, sort)
-    specs = read_specs(events.names, None, states, True)
+def _read(table: Source, roles: Roles, states: Any, sort: bool) -> Paths:
+    rows, columns = read_columns(table, roles, None, states, sort, True)
     start, end = read_window(table, roles, rows)
-    initial = np.empty((len(rows.ids), len(specs)), np.int32)
-    found: list[Variable] = []
-    who, times, nodes, targets = [], [], [], []
-    for i, (spec, mine) in enumerate(zip(specs, events.rows)):
-        column = decode(table, spec, roles.value, events.cells, mine)
-        mine, codes = mine[column.seen], column.values[column.seen].astype(np.int32)
-        opening = rows.times[mine] == start[rows.who[mine]]
-        known = np.zeros(len(rows.ids), bool)
-        known[rows.who[mine[opening]]] = True
-        if not known.all():
-            k = int(np.argmin(known))
+    n = len(rows.ids)
+    variables, initial, jumps = [], [], []
+    for i, (column, block) in enumerate(columns):
+        # a blank means 'as before', so that rows without a value may go
+        who, times = owner(block.offsets)[column.seen], block.times[column.seen]
+        codes = column.values[column.seen].astype(np.int32)
+        opening = times == start[who]
+        first = np.full(n, -1, np.int32)
+        first[who[opening]] = codes[opening]
+        if (first < 0).any():
+            k, name = int(np.argmin(first)), column.variable.name
+            row, which = int(np.argmax((rows.who == k) & (rows.times == start[k]))), shown(rows.ids[k])
+            if roles.events:
+                raise DataError(
+                    f"{table.place(row)}: variable {name!r} has no event at the first time {start[k]:g} of "
+                    f"trajectory {which}; give its initial state there"
+                )
             raise DataError(
-                f"{table.place(int(np.argmax(rows.who == k)))}: variable {spec.name!r} has no event at the "
-                f"first time {start[k]:g} of trajectory {shown(rows.ids[k])}; give its initial state there"
+                f"{table.place(row, name)}: the first row of trajectory {which} must give the state of every "
+                "variable; fill it in, or use read_table for data with holes"
             )
-        initial[rows.who[mine[opening]], i] = codes[opening]
         changed = np.flatnonzero((codes[1:] != codes[:-1]) & ~opening[1:]) + 1
-        found.append(column.variable)
-        who.append(rows.who[mine[changed]])
-        times.append(rows.times[mine[changed]])
-        nodes.append(np.full(len(changed), i, np.int32))
-        targets.append(codes[changed])
-    return _from_columns(tuple(found), initial, who, times, nodes, targets, start, end, rows)
-
-
-def _from_columns(
-    variables: tuple[Variable, ...],
-    initial: IntArray,
-    who: list[IntArray],
-    times: list[FloatArray],
-    nodes: list[NDArray[np.int32]],
-    targets: list[NDArray[np.int32]],
-    start: FloatArray,
-    end: FloatArray,
-    rows: Rows,
-) -> Paths:
-    owner, when = np.concatenate(who), np.concatenate(times)
-    order = np.lexsort((when, owner))
+        variables.append(column.variable)
+        initial.append(first)
+        jumps.append((who[changed], times[changed], np.full(len(changed), i, np.int32), codes[changed]))
+    who, times, nodes, targets = map(np.concatenate, zip(*jumps))
+    order = np.lexsort((times, who))
     return Paths(
-        variables,
-        initial,
-        offsets_from_counts(np.bincount(owner, minlength=len(rows.ids))),
-        when[order],
-        np.concatenate(nodes)[order],
-        np.concatenate(targets)[order],
+        tuple(variables),
+        np.stack(initial, axis=1),
+        offsets_from_counts(np.bincount(who, minlength=n)),
+        times[order],
+        nodes[order],
+        targets[order],
         start,
         end,
         rows.ids,

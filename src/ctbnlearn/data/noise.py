@@ -6,7 +6,7 @@ given the true states. `None` stands for states seen exactly, everywhere a model
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.variables import Label, Variable, plain_label
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -96,7 +97,10 @@ class GaussianNoise:
         if not (isinstance(self.variance, (int, float, np.number)) and 0 < float(self.variance) < np.inf):
             raise ParameterError(f"GaussianNoise: variance must be positive and finite, not {self.variance!r}")
         if self.values is not None:
-            values = tuple(float(v) for v in self.values)
+            try:
+                values = () if isinstance(self.values, str) else tuple(float(v) for v in self.values)
+            except (TypeError, ValueError, OverflowError):
+                values = ()
             if len(values) < 2 or not np.isfinite(values).all() or len(set(values)) != len(values):
                 raise ParameterError(
                     f"GaussianNoise: values must be two or more different finite numbers, not {self.values!r}"
@@ -148,14 +152,20 @@ class LabelNoise:
     labels: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        matrix = np.asarray(self.confusion, float)
+        try:
+            matrix = np.asarray(self.confusion, float)
+        except (TypeError, ValueError, OverflowError):  # text, or rows of unequal length
+            matrix = np.empty(0)
         if matrix.ndim == 0:
             if not 0 <= matrix < 1:
                 raise ParameterError(f"LabelNoise: an error probability lies in [0, 1), not {self.confusion!r}")
             object.__setattr__(self, "confusion", float(matrix))
         else:
             if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
-                raise ParameterError("LabelNoise: confusion must be a matrix of probabilities, one row a state")
+                raise ParameterError(
+                    "LabelNoise: confusion must be a matrix of probabilities, one row a state, or the probability of "
+                    f"an error, not {shown(self.confusion)}"
+                )
             if not np.allclose(matrix.sum(1), 1, atol=1e-6):
                 row = int(np.argmax(np.abs(matrix.sum(1) - 1)))
                 raise ParameterError(
@@ -164,6 +174,8 @@ class LabelNoise:
                 )
             object.__setattr__(self, "confusion", tuple(map(tuple, matrix.tolist())))
         if self.labels is not None:
+            if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
+                raise ParameterError(f"LabelNoise: labels must be a list of labels, not {shown(self.labels)}")
             labels = tuple(plain_label(s, "LabelNoise") for s in self.labels)
             if len(set(labels)) != len(labels):
                 raise ParameterError(f"LabelNoise: a label stands twice in {list(labels)}")
@@ -197,28 +209,36 @@ class LabelNoise:
         return (rng.random(len(codes))[:, None] >= cumulative[codes]).sum(1)
 
 
-def bind_noise(noise: Any, variables: Sequence[Variable]) -> list[NoiseModel]:
-    """One bound model per variable from one model, a mapping from name to model, or None."""
+def choose_noise(noise: Any, names: Sequence[str]) -> list[NoiseModel]:
+    """One model per variable from one model, a mapping from name to model, or None."""
     if isinstance(noise, Mapping):
-        unknown = set(noise) - {v.name for v in variables}
+        unknown = [name for name in noise if name not in names]
         if unknown:
-            raise ParameterError(
-                f"noise names unknown variables {sorted(map(str, unknown))}; known: {[v.name for v in variables]}"
-            )
-        chosen = [noise.get(v.name) for v in variables]
+            raise ParameterError(f"noise names unknown variables {named(unknown)}; known: {named(names)}")
     else:
-        chosen = [noise] * len(variables)
-    bound: list[NoiseModel] = []
-    for model, variable in zip(chosen, variables):
+        noise = dict.fromkeys(names, noise)
+    chosen: list[NoiseModel] = []
+    for name in names:
+        model = noise.get(name)
         if model is None:
             model = ExactStates()
         if not isinstance(model, NoiseModel):
             raise ParameterError(
-                f"variable {variable.name!r}: noise must be None, GaussianNoise, LabelNoise or a model like them, "
-                f"not {model!r}"
+                f"variable {name!r}: noise must be None, GaussianNoise(...), LabelNoise(...) or a model like them, "
+                f"not {shown(model)}"
             )
-        bound.append(model.bind(variable))
-    return bound
+        if isinstance(model, type):
+            raise ParameterError(
+                f"variable {name!r}: noise must be a model, not the class {model.__name__}; call it, as in "
+                f"{model.__name__}(...)"
+            )
+        chosen.append(model)
+    return chosen
+
+
+def bind_noise(noise: Any, variables: Sequence[Variable]) -> list[NoiseModel]:
+    """As `choose_noise`, with every model bound to its variable."""
+    return [m.bind(v) for m, v in zip(choose_noise(noise, [v.name for v in variables]), variables)]
 
 
 def check_likelihoods(values: ArrayLike, where: str, n_states: int) -> FloatArray:

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
+from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
     check_times,
     check_window,
+    keep,
     offsets_from_counts,
     owner,
     take_blocks,
 )
+from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables, check_unique
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -50,7 +52,7 @@ class Series:
 
 
 @dataclass(frozen=True, eq=False)
-class Observations:
+class Observations(Trajectories):
     """Point observations of all variables, each at its own times, in many trajectories.
 
     Usually made by `read_table`, `observe` or `Observations.from_likelihoods`.
@@ -86,11 +88,16 @@ class Observations:
         if len(self.series) != len(self.variables) or len(self.end) != n or len(self.ids) != n:
             raise DataError("Observations needs one series per variable, and one start, end and id per trajectory")
         check_window(self.ids, self.start, self.end)
+        checked: set[tuple[int, int]] = set()  # series without holes share their arrays
         for variable, s in zip(self.variables, self.series):
-            if len(s.offsets) != n + 1 or s.offsets[-1] != len(s.times) or len(s.values) != len(s.times):
+            fits = len(s.offsets) == n + 1 and s.offsets[0] == 0 and s.offsets[-1] == len(s.times) == len(s.values)
+            if not fits or (np.diff(s.offsets) < 0).any():
                 raise DataError(f"variable {variable.name!r}: offsets, times and values do not fit together")
-            what = f"variable {variable.name!r}, observation"
-            check_times(self.ids, s.offsets, s.times, self.start, self.end, what, ties=False)
+            pair = (id(s.offsets), id(s.times))
+            if pair not in checked:
+                what = f"variable {variable.name!r}, observation"
+                check_times(self.ids, s.offsets, s.times, self.start, self.end, what, ties=False)
+                checked.add(pair)
 
     @classmethod
     def from_likelihoods(
@@ -151,22 +158,9 @@ class Observations:
         return cls(variables, tuple(series), start, end, ids)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return tuple(v.name for v in self.variables)
-
-    @property
-    def n_trajectories(self) -> int:
-        """Number of trajectories."""
-        return len(self.start)
-
-    @property
     def n_values(self) -> int:
         """Number of values seen, over all variables."""
         return sum(len(s.times) for s in self.series)
-
-    def __len__(self) -> int:
-        return self.n_trajectories
 
     def __repr__(self) -> str:
         return (
@@ -287,13 +281,7 @@ def observe(
         values = model.sample(codes[:, i], rng)
         if missing > 0:
             seen = rng.random(len(flat)) >= missing
-            counts = np.add.reduceat(np.append(seen, False), offsets[:-1]) * (np.diff(offsets) > 0)
-            series.append(Series(offsets_from_counts(counts), flat[seen], values[seen], model))
+            series.append(Series(keep(offsets, seen), flat[seen], values[seen], model))
         else:
             series.append(Series(offsets, flat, values, model))
     return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids)
-
-
-def exact_states(series: Series) -> bool:
-    """Whether the series holds states seen without error."""
-    return isinstance(series.noise, ExactStates)

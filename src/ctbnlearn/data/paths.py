@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.ragged import check_times, check_window, owner, take_blocks
+from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import DataError
 
@@ -40,7 +41,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(Trajectories):
     """Complete trajectories of all variables, many and of unequal length.
 
     Parameters
@@ -206,22 +207,9 @@ class Paths:
         )
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return tuple(v.name for v in self.variables)
-
-    @property
-    def n_trajectories(self) -> int:
-        """Number of trajectories."""
-        return len(self.start)
-
-    @property
     def n_transitions(self) -> int:
         """Number of transitions over all trajectories."""
         return len(self.times)
-
-    def __len__(self) -> int:
-        return self.n_trajectories
 
     def __repr__(self) -> str:
         early = f", {int(self.absorbed.sum())} absorbed" if self.absorbed.any() else ""

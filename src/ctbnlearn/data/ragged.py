@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import DataError
 
 
@@ -18,7 +18,12 @@ def owner(offsets: IntArray) -> IntArray:
 
 def offsets_from_counts(counts: IntArray) -> IntArray:
     """Block offsets from block lengths."""
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64, copy=False)
+
+
+def keep(offsets: IntArray, chosen: BoolArray) -> IntArray:
+    """Block offsets when only some rows are kept."""
+    return offsets_from_counts(chosen)[offsets]
 
 
 def take_blocks(offsets: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
@@ -55,24 +60,25 @@ def check_times(
     ties: bool,
 ) -> None:
     """Raise unless times are finite, increasing within each trajectory and inside its window."""
-    who = owner(offsets)
 
     def complain(row: int, problem: str) -> None:
-        place = row - offsets[who[row]]
-        raise DataError(f"trajectory {ids[who[row]]!r}, {what} {place}, time {times[row]}: {problem}")
+        k = int(np.searchsorted(offsets, row, side="right")) - 1
+        raise DataError(f"trajectory {ids[k]!r}, {what} {row - offsets[k]}, time {times[row]}: {problem}")
 
     bad = np.flatnonzero(~np.isfinite(times) | (times < 0))
     if bad.size:
         complain(bad[0], "times must be finite and not negative: shift the clock so that it begins at 0")
+    full = np.flatnonzero(np.diff(offsets))
+    first, last = offsets[full], offsets[full + 1] - 1
     step = np.diff(times)
-    inside = who[1:] == who[:-1]
-    bad = np.flatnonzero(inside & (step < 0))
+    step[last[:-1]] = np.inf  # from one trajectory to the next
+    bad = np.flatnonzero(step < 0)
     if bad.size:
         complain(bad[0] + 1, f"comes after time {times[bad[0]]}; sort the rows of a trajectory by time")
-    bad = np.flatnonzero(inside & (step == 0)) if not ties else np.empty(0, int)
+    bad = np.flatnonzero(step == 0) if not ties else bad
     if bad.size:
         complain(bad[0] + 1, "stands twice; keep one row per time")
-    bad = np.flatnonzero((times < start[who]) | (times > end[who]))
-    if bad.size:
-        k = who[bad[0]]
-        complain(bad[0], f"lies outside the trajectory's window from {start[k]} to {end[k]}; widen the window")
+    for rows, outside in ((first, times[first] < start[full]), (last, times[last] > end[full])):
+        if outside.any():
+            row, k = rows[outside][0], full[outside][0]
+            complain(row, f"lies outside the trajectory's window from {start[k]} to {end[k]}; widen the window")

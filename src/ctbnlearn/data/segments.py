@@ -11,12 +11,13 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import check_window, owner
+from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class Segments(Trajectories):
     """Stretches during which a variable is known to have stayed in one state.
 
     Two segments of a variable that touch with different states are a jump seen at that very time; a gap
@@ -139,19 +140,6 @@ class Segments:
         last = np.append((np.diff(who) != 0) | (np.diff(node) != 0), True)
         finish = np.where(last, paths.end[who], np.append(begin[1:], 0.0))
         return cls(paths.variables, who, node, begin, finish, state, paths.start, paths.end, paths.ids)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return tuple(v.name for v in self.variables)
-
-    @property
-    def n_trajectories(self) -> int:
-        """Number of trajectories."""
-        return len(self.start)
-
-    def __len__(self) -> int:
-        return self.n_trajectories
 
     def __repr__(self) -> str:
         return (

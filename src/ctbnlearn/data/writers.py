@@ -16,21 +16,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.foreign import (
-    cell_text,
-    check_labels,
-    quoting,
-    state_rows,
-    text_ids,
-    write_pyagrum,
-    write_pyctbn,
-    write_safely,
-)
-from ctbnlearn.data.frames import shown
+from ctbnlearn.data.files import as_path, write_atomic
+from ctbnlearn.data.messages import shown
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.pyagrum import write_pyagrum
+from ctbnlearn.data.pyctbn import state_rows, write_pyctbn
 from ctbnlearn.data.ragged import offsets_from_counts, owner
+from ctbnlearn.data.texts import label_text, quoting, state_texts, text_ids
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -51,7 +45,7 @@ class Out:
         if self.labels is None:
             texts = [repr(v) for v in self.values.tolist()]
             return texts if self.seen is None else [t if s else "" for t, s in zip(texts, self.seen.tolist())]
-        table = np.array([*map(_text, self.labels), ""], object)
+        table = np.array([*map(label_text, self.labels), ""], object)
         codes = self.values if self.seen is None else np.where(self.seen, self.values, len(table) - 1)
         return list(table[codes])
 
@@ -65,15 +59,11 @@ class Out:
         if kinds == {int, float} and all(int(float(s)) == s for s in labels if isinstance(s, int)):
             labels, kinds = [float(s) for s in labels], {float}
         if len(kinds) > 1 or (kinds == {int} and max(map(abs, labels)) >= 2**63):
-            labels, kinds = [_text(s) for s in labels], {str}
+            labels, kinds = [label_text(s) for s in labels], {str}
         codes = pa.array(self.values.astype(np.int32), mask=mask)
         if kinds == {str}:  # keeps the order of the states
             return pa.DictionaryArray.from_arrays(codes, pa.array(labels, pa.string()))
         return pa.array(labels).take(codes)
-
-
-def _text(label: Any) -> str:
-    return label if isinstance(label, str) else repr(label)
 
 
 def write_table(
@@ -188,8 +178,7 @@ def write_paths(
     if format not in ("events", "wide"):
         raise ParameterError(f"format must be 'events', 'wide', 'pyctbn' or 'pyagrum', not {shown(format)}")
     suffix, where = _suffix(path), str(path)
-    labels = [[cell_text(s, v.name, where) for s in v.states] for v in paths.variables]
-    check_labels(paths.variables, labels, where)
+    labels = [state_texts(v, v.states, where) for v in paths.variables]
     who, times, codes = state_rows(paths, where)
     last = np.append(np.diff(who) != 0, True)
     short = np.flatnonzero(times[last] < paths.end)  # a last row without a change marks the end
@@ -229,7 +218,7 @@ def _content(
         labels = variable.states
     elif isinstance(noise, LabelNoise):
         labels = noise.labels or variable.states
-    check_labels([variable], [[cell_text(s, variable.name, where) for s in labels or ()]], where)
+    state_texts(variable, labels or (), where)
     if labels is None:
         values = np.asarray(values, float)
         if not np.isfinite(values).all():
@@ -264,9 +253,7 @@ def _window_columns(who: IntArray, times: FloatArray, start: FloatArray, end: Fl
 
 
 def _suffix(path: Any) -> str:
-    if not isinstance(path, (str, os.PathLike)):
-        raise ParameterError(f"a path to write to is needed, not {type(path).__name__}")
-    name = Path(path).name.lower()
+    name = as_path(path, "write to").name.lower()
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if name.endswith(suffix):
             return suffix
@@ -289,9 +276,9 @@ def _write(path: str | os.PathLike[str], suffix: str, columns: list[Out]) -> Non
         opener = gzip.open if suffix.endswith(".gz") else open
         with opener(target, "wt", encoding="utf-8", newline="") as file:
             mark = "\t" if suffix.startswith(".tsv") else ","
-            style = quoting([*names, *(_text(label) for column in columns for label in column.labels or ())])
+            style = quoting([*names, *(label_text(label) for column in columns for label in column.labels or ())])
             writer = csv.writer(file, delimiter=mark, lineterminator="\n", quoting=style)
             writer.writerow(names)
             writer.writerows(zip(*(column.texts() for column in columns)))
 
-    write_safely(path, parquet if suffix in (".parquet", ".pq") else text)
+    write_atomic(path, parquet if suffix in (".parquet", ".pq") else text)

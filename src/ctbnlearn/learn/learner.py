@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.statistics import Statistics, count_statistics
+from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights
+from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import ProjectedPrior, check_structure_prior
-from ctbnlearn.structure.problem import CompleteData, EdgeRules
-from ctbnlearn.structure.weights import posterior_weights
+from ctbnlearn.structure.prior import ProjectedPrior
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
+from ctbnlearn.structure.tables import tables_for
 
 
 class StructureLearner(BaseEstimator):
@@ -32,8 +37,13 @@ class StructureLearner(BaseEstimator):
         [source, target] or a list of (source, target) names.
     forbidden, required : graph or None
         Edges that must not, or must, be there.
+    transitions : mapping or None
+        Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of that
+        variable have rate zero. Variables not named move freely.
     weights : {"posterior", "mixture"}
-        "posterior": exact posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
+        "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
+    rates : {"geometric", "arithmetic"}
+        Path rates of the E-step. "arithmetic" is the closure of the paper's greedy search. Incomplete data only.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "size", "flat", float or matrix
@@ -43,9 +53,25 @@ class StructureLearner(BaseEstimator):
         The paper's concentration c of the mixture weights: barrier lambda = 1 - c.
     barrier : {"scaled", "fixed"}
         Whether lambda shrinks as 16 / (number of sets) ("scaled"), or not, as in the paper.
-    initial_distribution : "learn" or "uniform"
-        Initial distribution of `network_`: shares of the trajectories that start in each state (one pseudo-count
-        a state), or uniform.
+    initial : {"uniform", "full", "random"}
+        Weights EM starts from: uniform over all sets, uniform over the largest ones (the paper's heuristic), or random.
+        With many candidates (see Notes) EM starts from variables that do not drive each other.
+    n_init : int
+        Number of random starts; the one with the largest objective is kept.
+    initial_distribution : "learn", "uniform" or mapping
+        Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
+    max_iter : int
+        Weight updates of EM at most.
+    tol : float
+        EM has converged when a round changes the objective by less than this many nats per trajectory.
+    step : float or None
+        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
+    precision : {"float64", "float32"}
+        Of the E-step.
+    random_state : int, Generator or None
+        For initial="random".
+    callback : callable or None
+        Called as callback(iteration, objective) after every round of EM.
 
     Attributes
     ----------
@@ -55,14 +81,23 @@ class StructureLearner(BaseEstimator):
         Per node, every parent set considered, most probable first; items read as tuples of names.
     parent_set_weights_ : list of arrays
         Their weights, which sum to one.
-    scores_ : list of arrays
-        Their closed-form scores, the log marginal likelihoods of the node's data.
     network_ : CTBN
         Most probable parent set of every node, posterior-mean rates.
     objective_ : float
-        Log evidence of the data, averaged over structures ("posterior"), or the value of F ("mixture").
+        Complete data: log evidence of the data, averaged over structures. Incomplete data: F, which approximates it but is
+        no bound and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective.
+    history_ : History
+        Objective after every step.
+    converged_ : bool
+    n_iter_ : int
     feature_names_in_, n_features_in_
         Names and number of the variables.
+
+    Notes
+    -----
+    Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
+    listed and sets of any size can be weighed. With more candidates `max_parents` must be 2 or less; the paths then depend
+    on the parents in sets of noticeable weight only.
 
     Examples
     --------
@@ -81,29 +116,50 @@ class StructureLearner(BaseEstimator):
         candidates: Any = None,
         forbidden: Any = None,
         required: Any = None,
+        transitions: Any = None,
         weights: str = "posterior",
+        rates: str = "geometric",
         rate_prior: Any = "auto",
         structure_prior: Any = "size",
         dirichlet: float = 0.9,
         barrier: str = "scaled",
-        initial_distribution: str = "learn",
+        initial: str = "uniform",
+        n_init: int = 1,
+        initial_distribution: Any = "learn",
+        max_iter: int = 50,
+        tol: float = 1e-3,
+        step: float | None = None,
+        precision: str = "float64",
+        random_state: Any = None,
+        callback: Any = None,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
         self.forbidden = forbidden
         self.required = required
+        self.transitions = transitions
         self.weights = weights
+        self.rates = rates
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.dirichlet = dirichlet
         self.barrier = barrier
+        self.initial = initial
+        self.n_init = n_init
         self.initial_distribution = initial_distribution
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step = step
+        self.precision = precision
+        self.random_state = random_state
+        self.callback = callback
 
     @classmethod
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
         """The model and hyper-parameters of Linzner et al. 2019.
 
-        Mixture weights with c = 0.9 and the prior Gamma(5, 10) projected onto subsets.
+        Mixture weights with c = 0.9, the prior Gamma(5, 10) projected onto subsets, and all weight on the largest sets to
+        start from; the greedy search uses arithmetic path rates.
 
         Parameters
         ----------
@@ -119,110 +175,225 @@ class StructureLearner(BaseEstimator):
         settings: dict[str, Any] = {
             "max_parents": max_parents,
             "weights": "mixture",
+            "rates": "geometric" if exhaustive else "arithmetic",
             "rate_prior": ProjectedPrior(5.0, 10.0),
             "dirichlet": 0.9,
             "barrier": "fixed",
+            "initial": "full",
         }
         return cls(**{**settings, **others})
 
-    def fit(self, data: Paths, y: Any = None) -> StructureLearner:
-        """Learn from complete trajectories.
+    def fit(self, data: Paths | Observations, y: Any = None) -> StructureLearner:
+        """Learn from complete or incomplete trajectories.
 
         Parameters
         ----------
         data
-            Complete trajectories.
+            `Paths` (complete) or `Observations` (points in time, holes, noise).
         y
             Ignored; there for scikit-learn.
         """
-        self._check_parameters()
-        if isinstance(data, Observations):
+        judgement = self._judgement()
+        if not isinstance(data, (Paths, Observations)):
             raise ParameterError(
-                "StructureLearner learns from complete trajectories (Paths) in this version, not from Observations; "
-                "read fully observed tables with read_paths"
+                f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
-        if not isinstance(data, Paths):
-            raise ParameterError(f"fit needs Paths, not {type(data).__name__}; make them with read_paths or simulate")
         rules = EdgeRules.build(data.names, self.max_parents, self.candidates, self.forbidden, self.required)
-        check_structure_prior(self.structure_prior, len(data.names))
-        problem = CompleteData(data, rules, self.rate_prior)
-        n = len(data.names)
+        judgement.check(len(data.names))
+        possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
+        self._initial_marginals(data)
+        if isinstance(data, Paths):
+            self._fit_complete(data, rules, judgement, possible)
+        else:
+            self._fit_incomplete(data, rules, judgement, possible)
         self.feature_names_in_ = np.array(data.names, dtype=object)
-        self.n_features_in_ = n
+        self.n_features_in_ = len(data.names)
+        return self
+
+    def _judgement(self) -> Judgement:
+        """Check the parameters that do not depend on the data."""
+        for name, options in (
+            ("weights", ("posterior", "mixture")),
+            ("rates", ("geometric", "arithmetic")),
+            ("barrier", ("scaled", "fixed")),
+            ("initial", ("uniform", "full", "random")),
+            ("precision", ("float64", "float32")),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in options:
+                raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
+        for name, least in (("n_init", 1), ("max_iter", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise ParameterError(f"{name} must be a whole number, {least} or more, not {value!r}")
+        for name, positive in (("dirichlet", False), ("tol", True), ("step", True)):
+            value = getattr(self, name)
+            if value is None and name == "step":
+                continue
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not number or not np.isfinite(value) or (positive and value <= 0):
+                raise ParameterError(f"{name} must be a {'positive ' if positive else ''}finite number, not {value!r}")
+        mixture = self.weights == "mixture"
+        return Judgement(
+            self.rate_prior,
+            self.structure_prior,
+            float(self.dirichlet) if mixture else None,
+            self.barrier == "scaled",
+            self.rates == "arithmetic",
+        )
+
+    def _initial_marginals(self, data: Paths | Observations) -> list[FloatArray] | None:
+        """Given initial distribution as marginals; None where it is to be learned."""
+        if isinstance(self.initial_distribution, str):
+            if self.initial_distribution == "learn":
+                return None
+            if self.initial_distribution == "uniform":
+                return [np.full(v.n_states, 1 / v.n_states) for v in data.variables]
+        if not isinstance(self.initial_distribution, Mapping):
+            raise ParameterError(
+                f'initial_distribution must be "learn", "uniform" or a mapping from variable to probabilities, not '
+                f"{self.initial_distribution!r}"
+            )
+        return InitialDistribution.build(data.variables, self.initial_distribution).marginals(data.variables)
+
+    def _fit_complete(
+        self, data: Paths, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
+    ) -> None:
+        from ctbnlearn.learn.history import History
+
+        cards = [v.n_states for v in data.variables]
+        totals = count_statistics(data)
+        for v, moves, mask in zip(data.variables, totals.transitions, possible):
+            if mask is not None and (moves[0] * ~mask).any():
+                a, b = np.argwhere(moves[0] * ~mask)[0]
+                raise DataError(
+                    f"variable {v.name!r} jumps from {v.states[a]!r} to {v.states[b]!r} in the data, which `transitions` "
+                    "does not allow; allow it or correct the data"
+                )
+        tables = tables_for(data, rules.allowed, rules.largest)
+        problems, weights = [], []
+        value = 0.0
+        for i in range(len(cards)):
+            mean_rate = overall_rate(totals, i)
+            problem = NodeProblem.build(i, rules.sets(i), rules, cards, judgement, mean_rate, possible[i])
+            groups = list(tables.groups(i, problem.sets))
+            if problem.barrier is None:
+                value += float(np.logaddexp.reduce(problem.scores(groups) + problem.log_prior))
+                weights.append(problem.weights(groups))
+            else:
+                weights.append(problem.weights(groups))
+                value += float(problem.mixture(groups).value(weights[-1]))
+            problems.append(problem)
+        self._set_weights(rules, problems, weights)
+        best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
+        self._set_network(data, problems, weights, best.dwell, best.transitions, best.initial)
+        self.objective_, self.converged_, self.n_iter_ = value, True, 1
+        self.history_ = History([value], ["weights"])
+
+    def _fit_incomplete(
+        self, data: Observations, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
+    ) -> None:
+        from ctbnlearn.learn.em import Schedule
+        from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
+
+        settings = IncompleteSettings(
+            self.initial,
+            self.n_init,
+            self._initial_marginals(data),
+            self.step,
+            self.precision,
+            Schedule(max_iter=self.max_iter, tol=self.tol),
+            self.random_state,
+        )
+        em = fit_incomplete(data, rules, judgement, possible, settings, self.callback)
+        self._set_weights(rules, em.belief.problems, em.belief.weights)
+        self._set_network(data, em.belief.problems, em.belief.weights, *em.best_statistics(self.parent_sets_), em.found.initial)
+        self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
+        self.history_ = em.history
+        if not em.converged:
+            warnings.warn(
+                f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than tol={self.tol} nats "
+                "per trajectory; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _set_weights(self, rules: EdgeRules, problems: list[NodeProblem], weights: list[FloatArray]) -> None:
+        n = len(problems)
         self.edge_probabilities_: FloatArray = np.zeros((n, n))
         self.parent_sets_: list[ParentSets] = []
         self.parent_set_weights_: list[FloatArray] = []
-        self.scores_: list[FloatArray] = []
-        self.objective_ = 0.0
-        for i in range(n):
-            sets = rules.sets(i)
-            score, weights, value = self._weigh(problem, i, sets)
-            order = np.lexsort((np.arange(len(sets)), -weights))
-            self.parent_sets_.append(sets.take(order))
-            self.parent_set_weights_.append(weights[order])
-            self.scores_.append(score[order])
-            self.edge_probabilities_[:, i] = np.clip(sets.edge_probabilities(weights), 0.0, 1.0)
-            self.objective_ += value
-        self.edge_probabilities_[:, :] = np.where(required_mask(rules), 1.0, self.edge_probabilities_)
-        self.network_ = self._network(data, problem)
-        return self
+        for i, (problem, w) in enumerate(zip(problems, weights)):
+            order = np.argsort(-w, kind="stable")
+            self.parent_sets_.append(problem.sets.take(order))
+            self.parent_set_weights_.append(w[order])
+            self.edge_probabilities_[:, i] = np.clip(problem.sets.edge_probabilities(w), 0.0, 1.0)
+            self.edge_probabilities_[list(rules.required[i]), i] = 1.0
 
-    def _check_parameters(self) -> None:
-        for name, value, options in (
-            ("weights", self.weights, ("posterior", "mixture")),
-            ("barrier", self.barrier, ("scaled", "fixed")),
-            ("initial_distribution", self.initial_distribution, ("learn", "uniform")),
-        ):
-            if not isinstance(value, str) or value not in options:
-                raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
-        if isinstance(self.dirichlet, bool) or not isinstance(self.dirichlet, (int, float, np.number)):
-            raise ParameterError(f"dirichlet must be a number, not {self.dirichlet!r}")
-        if not np.isfinite(self.dirichlet):
-            raise ParameterError(f"dirichlet must be finite, not {self.dirichlet!r}")
+    def _set_network(
+        self,
+        data: Paths | Observations,
+        problems: list[NodeProblem],
+        weights: list[FloatArray],
+        dwell: Any,
+        transitions: Any,
+        initial: Any,
+    ) -> None:
+        """Network at the most probable sets from their tables, per node (U, S) and (U, S, S)."""
+        rates = {}
+        for i, (name, problem) in enumerate(zip(data.names, problems)):
+            best = int(np.argsort(-weights[i], kind="stable")[0])
+            prior = problem.shape[best], problem.rate[best]
+            rates[name] = posterior_mean_rates(dwell[i], transitions[i], *prior, problem.possible)
+        start = self.initial_distribution
+        if isinstance(start, str):
+            start = None if start == "uniform" else {n: (p + 1) / (p + 1).sum() for n, p in zip(data.names, initial)}
+        parents = {name: sets[0] for name, sets in zip(data.names, self.parent_sets_)}
+        self.network_ = CTBN(data.variables, parents, rates, start)
 
-    def _weigh(self, problem: CompleteData, node: int, sets: ParentSets) -> tuple[FloatArray, FloatArray, float]:
-        """Scores and weights of a node's sets, and the node's share of the objective."""
-        if self.weights == "posterior":
-            score = problem.scores(node, sets)
-            log_prior = problem.log_structure_prior(node, sets, self.structure_prior)
-            log_prior = log_prior - np.logaddexp.reduce(log_prior)
-            return score, posterior_weights(score, log_prior), float(np.logaddexp.reduce(score + log_prior))
-        shape, rate = problem.rate_prior(node, sets)
-        score = problem.scores(node, sets)
-        barrier = 1.0 - float(self.dirichlet)
-        if self.barrier == "scaled":
-            barrier *= 16 / len(sets)
-        objective = MixtureObjective(problem.groups(node, sets), shape, rate, barrier)
-        weights = mixture_weights(objective)
-        value = float(objective.value(weights)) if barrier > 0 else float(objective.terms(weights).sum())
-        return score, weights, value
+    def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+        """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
 
-    def _network(self, data: Paths, problem: CompleteData) -> CTBN:
-        names = data.names
-        best = {name: sets[0] for name, sets in zip(names, self.parent_sets_)}
-        statistics: Statistics = count_statistics(data, best)
-        rates, initial = {}, {}
-        for i, name in enumerate(names):
-            shape, rate = problem.rate_prior(i, self.parent_sets_[i][:1])
-            rates[name] = posterior_mean_rates(statistics.dwell[i], statistics.transitions[i], shape[0], rate[0])
-            if self.initial_distribution == "learn":
-                counts = statistics.initial[i] + 1.0
-                initial[name] = counts / counts.sum()
-        return CTBN(data.variables, best, rates, initial or None)
+        Parameters
+        ----------
+        obs
+            Observations of the same variables.
+        times
+            Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
+        """
+        from ctbnlearn.inference import posterior
+
+        check_is_fitted(self)
+        return posterior.smooth(self.network_, obs, times, step=self.step, precision=self.precision)
+
+    def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+        """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
+        check_is_fitted(self)
+        grid = np.asarray(times, float)
+        last = max((float(s.times.max()) for s in obs.series if len(s.times)), default=-np.inf)
+        if grid.size and grid.min() < last:
+            raise ParameterError(f"predict: time {grid.min()} lies before the last observation at {last}; use smooth")
+        return self.smooth(obs, times)
+
+    def score(self, data: Observations | Paths, y: Any = None) -> float:
+        """Held-out predictive log likelihood under `network_`.
+
+        Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
+        """
+        from ctbnlearn.inference import posterior
+
+        check_is_fitted(self)
+        if isinstance(data, Paths):
+            return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
+        total = posterior.predictive(self.network_, data, step=self.step, precision=self.precision)
+        return float(total.sum()) / max(data.n_values, 1)
 
 
-def posterior_mean_rates(dwell: FloatArray, transitions: FloatArray, shape: float, rate: float) -> FloatArray:
-    """Intensity matrices (U, S, S) with off-diagonals (shape + M) / (rate + T)."""
-    cim = (shape + transitions) / (rate + dwell[..., None])
+def posterior_mean_rates(
+    dwell: FloatArray, transitions: FloatArray, shape: float, rate: float, possible: BoolArray
+) -> FloatArray:
+    """Intensity matrices (U, S, S) with off-diagonals (shape + M) / (rate + T), zero where nothing can happen."""
+    cim = (shape + transitions) / (rate + dwell[..., None]) * possible
     diagonal = np.arange(dwell.shape[-1])
-    cim[:, diagonal, diagonal] = 0.0
     cim[:, diagonal, diagonal] = -cim.sum(-1)
     return cim
-
-
-def required_mask(rules: EdgeRules) -> BoolArray:
-    """Matrix [source, target] of the required edges."""
-    out = np.zeros((len(rules.names),) * 2, bool)
-    for i, parents in enumerate(rules.required):
-        out[list(parents), i] = True
-    return out

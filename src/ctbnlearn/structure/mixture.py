@@ -20,8 +20,8 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import digamma, gammaln, zeta
 
-from ctbnlearn.arrays import FloatArray
-from ctbnlearn.structure.score import off_diagonal
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.structure.score import cells
 from ctbnlearn.structure.tables import Group
 
 MOST_VERTICES = 32  # vertices tried, best first
@@ -41,13 +41,21 @@ class MixtureObjective:
         Gamma prior of every cell of a set.
     barrier
         lambda.
+    allowed : (S, S)
+        Transitions that can happen; default all.
     """
 
-    def __init__(self, groups: Iterable[Group], shape: FloatArray, rate: FloatArray, barrier: float) -> None:
+    def __init__(
+        self,
+        groups: Iterable[Group],
+        shape: FloatArray,
+        rate: FloatArray,
+        barrier: float,
+        allowed: BoolArray | None = None,
+    ) -> None:
         owner, counts, times = [], [], []
         for g in groups:
-            m = off_diagonal(g.transitions)
-            t = np.broadcast_to(g.dwell[..., None], m.shape)
+            m, t = cells(g.dwell, g.transitions, allowed)
             counts.append(m.reshape(-1))
             times.append(t.reshape(-1))
             owner.append(np.repeat(g.index, m[0].size))
@@ -84,9 +92,9 @@ class MixtureObjective:
         return self._sum(self.counts**2 * zeta(2.0, a) - 2 * self.counts * self.times / b + a * (self.times / b) ** 2)
 
     def value(self, p: FloatArray) -> FloatArray:
-        """F(p)."""
+        """F(p); without a barrier (lambda <= 0) its last term is left out."""
         total = self.terms(p).sum(-1)
-        if self.barrier:
+        if self.barrier > 0:
             total = total + self.barrier * np.log(p).sum(-1)
         return total
 

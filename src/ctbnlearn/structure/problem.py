@@ -1,7 +1,7 @@
-"""The search problem of a data set: which parents each node may have, and what every set of them scores.
+"""The search problem: which parents each node may have, and how their sets are judged.
 
-Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required
-parents, and from tables and priors the scores of parent sets.
+Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required parents, and with
+the priors a `NodeProblem` that turns tables of parent sets into scores and weights.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray
-from ctbnlearn.data.paths import Paths
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.statistics import Statistics, count_statistics
+from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
-from ctbnlearn.structure.prior import check_rate_prior, log_structure_prior, rate_prior
-from ctbnlearn.structure.tables import Group, Tables, tables_for
-from ctbnlearn.structure.weights import scores
+from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_structure_prior, rate_prior
+from ctbnlearn.structure.tables import Group
+from ctbnlearn.structure.weights import posterior_weights, scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,39 +77,128 @@ class EdgeRules:
         pool = len(self.allowed[node])
         return pool if self.max_parents is None else min(self.max_parents, pool)
 
+    @property
+    def largest(self) -> int:
+        """Largest number of parents of any node."""
+        return max(self.limit(i) for i in range(len(self.names)))
+
     def sets(self, node: int) -> ParentSets:
         """Every parent set of a node that the rules admit."""
         return enumerate_sets(self.allowed[node], self.required[node], self.max_parents, self.names, node)
 
 
-class CompleteData:
-    """Tables and scores of parent sets from complete paths."""
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How parent sets are weighed: priors, and which kind of weights.
 
-    def __init__(self, paths: Paths, rules: EdgeRules, prior: Any) -> None:
-        check_rate_prior(prior)
-        self.rules = rules
-        self.prior = prior
-        self.cards = [v.n_states for v in paths.variables]
-        self.totals: Statistics = count_statistics(paths)
-        largest = max(rules.limit(i) for i in range(len(self.cards)))
-        self.tables: Tables = tables_for(paths, rules.allowed, largest)
+    Attributes
+    ----------
+    rate_prior, structure_prior
+        As in `StructureLearner`.
+    concentration
+        None for posterior weights; the paper's c for mixture weights.
+    scaled
+        Whether the barrier 1 - c of mixture weights shrinks as 16 / (number of sets).
+    arithmetic
+        Whether path rates are arithmetic means throughout (the paper's greedy closure).
+    """
 
-    def groups(self, node: int, sets: ParentSets) -> Iterable[Group]:
-        """Tables of parent sets of a node."""
-        return self.tables.groups(node, sets)
+    rate_prior: Any = "auto"
+    structure_prior: Any = "size"
+    concentration: float | None = None
+    scaled: bool = True
+    arithmetic: bool = False
 
-    def rate_prior(self, node: int, sets: ParentSets) -> tuple[FloatArray, FloatArray]:
-        """Gamma shape and rate per cell of every set."""
-        mean_rate = overall_rate(self.totals, node)
-        return rate_prior(self.prior, sets, self.cards, self.rules.allowed[node], self.rules.max_parents, mean_rate)
+    def check(self, n_variables: int) -> None:
+        """Raise where a prior is not one."""
+        check_rate_prior(self.rate_prior)
+        check_structure_prior(self.structure_prior, n_variables)
 
-    def scores(self, node: int, sets: ParentSets) -> FloatArray:
+
+@dataclass(frozen=True, eq=False)
+class NodeProblem:
+    """Parent sets of one node with their priors.
+
+    Attributes
+    ----------
+    sets
+        The parent sets.
+    shape, rate : (n_sets,)
+        Gamma prior of every cell.
+    log_prior : (n_sets,)
+        Log prior probability of every set, normalised.
+    possible : (S, S)
+        Transitions that can happen, without the diagonal.
+    barrier
+        None for posterior weights; lambda for mixture weights.
+    arithmetic
+        See `Judgement`.
+    """
+
+    sets: ParentSets
+    shape: FloatArray
+    rate: FloatArray
+    log_prior: FloatArray
+    possible: BoolArray
+    barrier: float | None
+    arithmetic: bool
+
+    @classmethod
+    def build(
+        cls,
+        node: int,
+        sets: ParentSets,
+        rules: EdgeRules,
+        cards: Sequence[int],
+        judgement: Judgement,
+        mean_rate: float,
+        possible: BoolArray | None = None,
+    ) -> NodeProblem:
+        """Work out the priors of given sets of a node; `mean_rate` is its overall rate for rate_prior="auto"."""
+        shape, rate = rate_prior(
+            judgement.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate
+        )
+        n_allowed, n_required = len(rules.allowed[node]), len(rules.required[node])
+        log_prior = log_structure_prior(judgement.structure_prior, sets, node, n_allowed, n_required)
+        off = ~np.eye(cards[node], dtype=bool)
+        barrier = None
+        if judgement.concentration is not None:
+            barrier = (1.0 - judgement.concentration) * (16 / len(sets) if judgement.scaled else 1.0)
+        return cls(
+            sets,
+            shape,
+            rate,
+            log_prior - np.logaddexp.reduce(log_prior),
+            off if possible is None else possible & off,
+            barrier,
+            judgement.arithmetic,
+        )
+
+    def take(self, index: IntArray) -> NodeProblem:
+        """The same problem for some of the sets."""
+        return NodeProblem(
+            self.sets.take(index),
+            self.shape[index],
+            self.rate[index],
+            self.log_prior[index],
+            self.possible,
+            self.barrier,
+            self.arithmetic,
+        )
+
+    def scores(self, groups: Iterable[Group]) -> FloatArray:
         """Closed-form score of every set."""
-        return scores(self.groups(node, sets), *self.rate_prior(node, sets))
+        return scores(groups, self.shape, self.rate, self.possible)
 
-    def log_structure_prior(self, node: int, sets: ParentSets, prior: Any) -> FloatArray:
-        """Log prior probability of every set."""
-        return log_structure_prior(prior, sets, node, len(self.rules.allowed[node]), len(self.rules.required[node]))
+    def mixture(self, groups: Iterable[Group]) -> MixtureObjective:
+        """Objective of the mixture weights."""
+        return MixtureObjective(groups, self.shape, self.rate, self.barrier or 0.0, self.possible)
+
+    def weights(self, groups: Iterable[Group]) -> FloatArray:
+        """Weights of the sets: posterior, or mixture where there is a barrier."""
+        if self.barrier is None:
+            return posterior_weights(self.scores(groups), self.log_prior)
+        return mixture_weights(self.mixture(groups))
 
 
 def overall_rate(totals: Statistics, node: int) -> float:
@@ -120,3 +209,36 @@ def overall_rate(totals: Statistics, node: int) -> float:
     time = float(totals.dwell[node].sum())
     moves = max(float(totals.transitions[node].sum()), 1.0)
     return moves / (time * (totals.variables[node].n_states - 1)) if time > 0 else 1.0
+
+
+def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]]) -> list[BoolArray | None]:
+    """Per node the matrix [from, to] of transitions that can happen, None where all can.
+
+    `spec` maps a variable's name to a 0/1 array or to a list of (from, to) state labels.
+    """
+    if spec is None:
+        return [None] * len(names)
+    if not hasattr(spec, "items"):
+        raise ParameterError("transitions must map a variable's name to a 0/1 array or a list of (from, to) labels")
+    out: list[BoolArray | None] = [None] * len(names)
+    for name, value in spec.items():
+        if name not in names:
+            raise ParameterError(f"transitions: unknown variable {name!r}; known: {list(names)}")
+        i = list(names).index(name)
+        labels = list(states[i])
+        if isinstance(value, np.ndarray):
+            if value.shape != (len(labels),) * 2 or not np.isin(value, (0, 1)).all():
+                raise ParameterError(f"transitions of {name!r}: the matrix must be {len(labels)} x {len(labels)}, 0 and 1")
+            out[i] = value.astype(bool)
+            continue
+        mask = np.zeros((len(labels),) * 2, bool)
+        try:
+            pairs = [(labels.index(a), labels.index(b)) for a, b in value]
+        except (ValueError, TypeError):
+            raise ParameterError(
+                f"transitions of {name!r}: give a 0/1 array, or a list of (from, to) pairs of its states {labels}"
+            ) from None
+        for a, b in pairs:
+            mask[a, b] = True
+        out[i] = mask
+    return out

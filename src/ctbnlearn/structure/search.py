@@ -15,9 +15,11 @@ import numpy as np
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import check_structure_prior
-from ctbnlearn.structure.problem import CompleteData, EdgeRules
+from ctbnlearn.structure.prior import log_structure_prior
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
+from ctbnlearn.structure.tables import tables_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +117,18 @@ def _search(
     if not isinstance(paths, Paths):
         raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
     rules = EdgeRules.build(paths.names, max_parents, candidates, forbidden, required)
-    check_structure_prior(structure_prior, len(paths.names))
-    data = CompleteData(paths, rules, rate_prior)
+    judgement = Judgement(rate_prior, structure_prior)
+    judgement.check(len(paths.names))
+    scorer = _Scorer(paths, rules, judgement)
     parents, best_scores, n_scored = {}, {}, 0
     for i, name in enumerate(paths.names):
         seen: dict[tuple[int, ...], float] = {}
         current = rules.required[i]
-        _score(data, i, [current], structure_prior, seen)
+        scorer.score(i, [current], seen)
         best, recent, idle = current, deque([current], maxlen=walk[0] if walk else 1), 0
         while True:
             steps = [s for s in _neighbours(current, rules, i) if s not in recent]
-            _score(data, i, steps, structure_prior, seen)
+            scorer.score(i, steps, seen)
             if not steps:
                 break
             current = max(steps, key=lambda s: (seen[s], s))
@@ -153,17 +156,28 @@ def _neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[t
     return out
 
 
-def _score(
-    data: CompleteData, node: int, sets: list[tuple[int, ...]], prior: Any, seen: dict[tuple[int, ...], float]
-) -> None:
-    """Score the sets not seen before, all at once."""
-    fresh = [s for s in dict.fromkeys(sets) if s not in seen]
-    if not fresh:
-        return
-    width = max(1, *(len(s) for s in fresh))
-    members = np.full((len(fresh), width), -1)
-    for k, s in enumerate(fresh):
-        members[k, : len(s)] = s
-    block = ParentSets(members, data.rules.names)
-    total = data.scores(node, block) + data.log_structure_prior(node, block, prior)
-    seen.update(zip(fresh, map(float, total)))
+class _Scorer:
+    """Scores parent sets as they are asked for."""
+
+    def __init__(self, paths: Paths, rules: EdgeRules, judgement: Judgement) -> None:
+        self.rules, self.judgement = rules, judgement
+        self.cards = [v.n_states for v in paths.variables]
+        self.totals = count_statistics(paths)
+        self.tables = tables_for(paths, rules.allowed, rules.largest)
+
+    def score(self, node: int, sets: list[tuple[int, ...]], seen: dict[tuple[int, ...], float]) -> None:
+        """Put score plus log prior of every set into `seen`; those already there are not scored again."""
+        fresh = [s for s in dict.fromkeys(sets) if s not in seen]
+        if not fresh:
+            return
+        members = np.full((len(fresh), max(1, *(len(s) for s in fresh))), -1)
+        for k, s in enumerate(fresh):
+            members[k, : len(s)] = s
+        block = ParentSets(members, self.rules.names)
+        mean_rate = overall_rate(self.totals, node)
+        problem = NodeProblem.build(node, block, self.rules, self.cards, self.judgement, mean_rate)
+        # the prior's normaliser runs over the sets of this call alone: use it unnormalised
+        n_allowed, n_required = len(self.rules.allowed[node]), len(self.rules.required[node])
+        prior = log_structure_prior(self.judgement.structure_prior, block, node, n_allowed, n_required)
+        total = problem.scores(self.tables.groups(node, block)) + prior
+        seen.update(zip(fresh, map(float, total)))

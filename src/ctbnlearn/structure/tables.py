@@ -117,11 +117,10 @@ class PairTables:
         for block in paths.blocks():
             rows = block.intervals()
             self._blocks.append((rows, _one_hot(rows.states, self.cards)))
-        self.offset = np.concatenate([[0], np.cumsum(self.cards)])
-        self._expand = _expansion(self.cards)
+        self._expand = expansion(self.cards)
 
     def _moments(self, node: int) -> tuple[FloatArray, FloatArray]:
-        """Full pair tables: dwell (S, F, F) and transitions (S, S, F, F), F = one-hot columns plus one."""
+        """Moments of the reduced one-hot columns: dwell (S, F, F) and transitions (S, S, F, F)."""
         card, width = self.cards[node], self._expand.shape[0]
         dwell = np.zeros((card, width, width))
         transitions = np.zeros((card, card, width, width))
@@ -139,31 +138,49 @@ class PairTables:
                     part = z[before[(own[before] == x) & (target == y)]]
                     if x != y and len(part):
                         transitions[x, y] += part.T @ part
-        full = self._expand.T
-        # differences of sums may fall short of zero by rounding
-        return np.maximum(full @ dwell @ full.T, 0.0), np.maximum(full @ transitions @ full.T, 0.0)
+        return dwell, transitions
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of all the sets of a node, one group per pair of numbers of states."""
-        dwell, transitions = self._moments(node)
-        # a missing parent is the column of ones, a variable with a single state
-        cards = np.append(np.asarray(self.cards), 1)
-        place = np.append(self.offset[:-1], self.offset[-1])
-        pairs = np.full((len(sets), 2), -1)
-        pairs[:, : sets.members.shape[1]] = sets.members
-        shapes = cards[pairs]
-        for first, second in np.unique(shapes, axis=0):
-            index = np.flatnonzero((shapes[:, 0] == first) & (shapes[:, 1] == second))
-            rows = (place[pairs[index, 0]][:, None] + np.arange(first))[:, :, None]
-            columns = (place[pairs[index, 1]][:, None] + np.arange(second))[:, None, :]
-            size = first * second
-            yield Group(
-                index,
-                np.moveaxis(dwell[:, rows, columns], 0, -1).reshape(len(index), size, -1),
-                np.moveaxis(transitions[:, :, rows, columns], (0, 1), (-2, -1)).reshape(
-                    len(index), size, *transitions.shape[:2]
-                ),
-            )
+        return pair_groups(*self._moments(node), self._expand, self.cards, sets)
+
+
+def pair_groups(
+    dwell: FloatArray, transitions: FloatArray, expand: FloatArray, cards: Sequence[int], sets: ParentSets
+) -> Iterator[Group]:
+    """Tables of sets of up to two parents from their moments.
+
+    Parameters
+    ----------
+    dwell : (S, F, F)
+        Moments of pairs of reduced one-hot columns, weighted with the time in each state of the node.
+    transitions : (S, S, F, F)
+        The same for every transition of the node.
+    expand
+        Matrix of `expansion`.
+    cards, sets
+        Numbers of states of all variables, and the parent sets.
+    """
+    # differences of sums may fall short of zero by rounding
+    time = np.maximum(expand.T @ dwell @ expand, 0.0)
+    moves = np.maximum(expand.T @ transitions @ expand, 0.0)
+    # a missing parent is the column of ones: a variable with a single state, behind all others
+    own = dwell.shape[0]
+    sizes = np.append(np.asarray(cards), 1)
+    place = np.concatenate([[0], np.cumsum(cards)])
+    pairs = np.full((len(sets), 2), -1)
+    pairs[:, : sets.members.shape[1]] = sets.members
+    shapes = sizes[pairs]
+    for first, second in np.unique(shapes, axis=0):
+        index = np.flatnonzero((shapes[:, 0] == first) & (shapes[:, 1] == second))
+        rows = (place[pairs[index, 0]][:, None] + np.arange(first))[:, :, None]
+        columns = (place[pairs[index, 1]][:, None] + np.arange(second))[:, None, :]
+        shape = (len(index), first * second)
+        yield Group(
+            index,
+            np.moveaxis(time[:, rows, columns], 0, -1).reshape(*shape, own),
+            np.moveaxis(moves[:, :, rows, columns], (0, 1), (-2, -1)).reshape(*shape, own, own),
+        )
 
 
 def _one_hot(states: NDArray[Any], cards: Sequence[int]) -> FloatArray:
@@ -177,7 +194,7 @@ def _one_hot(states: NDArray[Any], cards: Sequence[int]) -> FloatArray:
     return out
 
 
-def _expansion(cards: Sequence[int]) -> FloatArray:
+def expansion(cards: Sequence[int]) -> FloatArray:
     """Matrix that turns reduced one-hot columns into all of them, the column of ones last."""
     reduced = 1 + sum(cards) - len(cards)
     out = np.zeros((reduced, sum(cards) + 1))

@@ -7,16 +7,18 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import logsumexp
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.structure.score import set_score
 from ctbnlearn.structure.tables import Group
 
 
-def scores(groups: Iterable[Group], shape: FloatArray, rate: FloatArray) -> FloatArray:
+def scores(
+    groups: Iterable[Group], shape: FloatArray, rate: FloatArray, allowed: BoolArray | None = None
+) -> FloatArray:
     """Score of every parent set of a node, shape (n_sets,)."""
     out = np.empty(len(shape))
     for g in groups:
-        out[g.index] = set_score(g.dwell, g.transitions, shape[g.index], rate[g.index])
+        out[g.index] = set_score(g.dwell, g.transitions, shape[g.index], rate[g.index], allowed)
     return out
 
 

@@ -1,0 +1,234 @@
+"""The variational engine around the jax kernels: blocks of trajectories, their states, path rates.
+
+Nothing is switched in jax itself: double precision holds inside this module's calls only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import numpy as np
+
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
+from ctbnlearn.inference import variational as kernels
+from ctbnlearn.inference.grid import Block, build_blocks
+from ctbnlearn.model.ctbn import CTBN
+
+CELLS_A_BLOCK = 100_000  # (cell, trajectory) pairs times nodes held by one compiled call
+KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
+
+
+class PathRates:
+    """Path rates of every node on the joint states of its active parents, padded to common shapes.
+
+    Parameters
+    ----------
+    cards
+        Number of states of every node.
+    parents
+        Active parents of every node.
+    geometric, arithmetic
+        Per node R~ and R, each (U, S, S) with joint parent states in C order; diagonals are ignored.
+    initial
+        Per node, the initial distribution (S,).
+    """
+
+    def __init__(
+        self,
+        cards: Sequence[int],
+        parents: Sequence[Sequence[int]],
+        geometric: Sequence[FloatArray],
+        arithmetic: Sequence[FloatArray],
+        initial: Sequence[FloatArray],
+    ) -> None:
+        self.cards, self.parents = list(cards), [tuple(p) for p in parents]
+        n, widest = len(cards), max(cards)
+        self.sizes = [int(np.prod([cards[j] for j in ps], dtype=int)) for ps in self.parents]
+        most = max(1, max(map(len, self.parents)))
+        tall = max(self.sizes)
+        table = np.zeros((n, tall, widest, widest))
+        leave = np.zeros((n, tall, widest))
+        index = np.full((n, most), n)
+        digits = np.zeros((n, tall, most), np.int64)
+        first = np.zeros((n, widest))
+        for i, card in enumerate(cards):
+            off = ~np.eye(card, dtype=bool)
+            table[i, : self.sizes[i], :card, :card] = geometric[i] * off
+            leave[i, : self.sizes[i], :card] = (arithmetic[i] * off).sum(-1)
+            index[i, : len(self.parents[i])] = self.parents[i]
+            if self.parents[i]:
+                digit = np.unravel_index(np.arange(self.sizes[i]), [cards[j] for j in self.parents[i]])
+                digits[i, : self.sizes[i], : len(self.parents[i])] = np.stack(digit, axis=1)
+            first[i, :card] = initial[i]
+        self.tables = kernels.Tables(table, leave, index, digits, first, np.asarray(cards))
+
+    @classmethod
+    def of_network(cls, network: CTBN) -> PathRates:
+        """The rates of a known network: both means are the rates themselves."""
+        initial = network.initial.marginals(network.variables)
+        return cls(network.n_states, network.parents, network.cims, network.cims, initial)
+
+
+class PathEngine:
+    """Path posteriors of all trajectories, updated block by block.
+
+    Parameters
+    ----------
+    obs
+        The observations.
+    step
+        Longest cell of the time grid.
+    queries
+        Times (n_trajectories, n_queries) that must be grid points.
+    precision
+        "float64" or "float32".
+    """
+
+    def __init__(
+        self, obs: Observations, step: float, *, queries: FloatArray | None = None, precision: str = "float64"
+    ) -> None:
+        if not (np.isfinite(step) and step > 0):
+            raise ParameterError(f"step must be a positive time, not {step!r}")
+        self.ids = obs.ids
+        self.precision = precision
+        self.n_trajectories = obs.n_trajectories
+        max_cells = max(1, CELLS_A_BLOCK // len(obs.variables))
+        self.blocks: list[Block] = list(build_blocks(obs, step, max_cells=max_cells, queries=queries))
+        self.states: list[kernels.State | None] = [None] * len(self.blocks)
+        self.objective = np.full(self.n_trajectories, -np.inf)
+        wide = max(v.n_states for v in obs.variables)
+        cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + 2 * wide)
+        self.keep = cells * 8 <= KEEP_BYTES
+
+    def _context(self) -> AbstractContextManager[Any]:
+        return jax.enable_x64(self.precision == "float64")
+
+    def _cast(self, values: Sequence[Any]) -> list[Any]:
+        return [np.asarray(v, self.precision) if np.asarray(v).dtype.kind == "f" else np.asarray(v) for v in values]
+
+    def _evidence(self, block: Block) -> kernels.Evidence:
+        return kernels.Evidence(*self._cast((block.dt, block.likelihood, block.log_scale)))
+
+    def update(
+        self,
+        rates: PathRates,
+        *,
+        tol: float,
+        max_sweeps: int,
+        visit: Callable[[Block, kernels.State, kernels.Tables], None] | None = None,
+    ) -> float:
+        """Update the paths for given rates; returns F of the paths summed over trajectories.
+
+        `visit` is called for every block with its converged state.
+        """
+        self._last = (rates, tol, max_sweeps)
+        with self._context():
+            tables = kernels.Tables(*self._cast(rates.tables))
+            for k, block in enumerate(self.blocks):
+                state, self.objective[block.trajectories] = self._run(block, self.states[k], tables, tol, max_sweeps)
+                if self.keep:
+                    self.states[k] = state
+                if visit is not None:
+                    visit(block, state, tables)
+        return float(self.objective.sum())
+
+    def forget(self) -> None:
+        """Start the next update from scratch."""
+        self.states = [None] * len(self.blocks)
+
+    def current_states(self) -> Iterator[tuple[Block, kernels.State]]:
+        """Blocks with their states; states too large to keep are made anew for the rates of the last update."""
+        for block, state in zip(self.blocks, self.states):
+            if state is None:
+                with self._context():
+                    tables = kernels.Tables(*self._cast(self._last[0].tables))
+                    state, _ = self._run(block, None, tables, *self._last[1:])
+            yield block, state
+
+    def _run(
+        self, block: Block, state: kernels.State | None, tables: kernels.Tables, tol: float, max_sweeps: int
+    ) -> tuple[kernels.State, FloatArray]:
+        evidence = self._evidence(block)
+        if state is None:
+            state = kernels.start(evidence, tables)
+        state, value, _ = kernels.sweeps(evidence, tables, state, np.asarray(tol, self.precision), max_sweeps)
+        found = np.asarray(value, float)[: len(block.trajectories)]
+        self._check(block, found)
+        return state, found
+
+    def _check(self, block: Block, value: FloatArray) -> None:
+        bad = np.flatnonzero(~np.isfinite(value))
+        if bad.size:
+            raise ImpossibleEvidenceError(
+                f"trajectory {self.ids[block.trajectories[bad[0]]]!r}: what was seen has probability zero; check the "
+                "states seen, add observation noise, or allow the transitions that lead to them"
+            )
+
+    def statistics(self, rates: PathRates, *, tol: float, max_sweeps: int) -> tuple[float, JointTables]:
+        """Update the paths and sum up their expected statistics; F of the paths comes first."""
+        totals: list[FloatArray] = []
+
+        def add(block: Block, state: kernels.State, tables: kernels.Tables) -> None:
+            found = [np.asarray(a, float) for a in kernels.statistics(state, tables)]
+            found.append(np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1))
+            totals[:] = [a + b for a, b in zip(totals, found)] if totals else found
+
+        value = self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=add)
+        dwell, transitions, initial = totals
+        cut = list(zip(rates.sizes, rates.cards))
+        return value, JointTables(
+            rates.parents,
+            [dwell[i, :u, :s] for i, (u, s) in enumerate(cut)],
+            [transitions[i, :u, :s, :s] for i, (u, s) in enumerate(cut)],
+            [initial[i, :s] for i, (_, s) in enumerate(cut)],
+        )
+
+    def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.Tables) -> FloatArray:
+        return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
+
+    def marginals(self, rates: PathRates, *, tol: float, max_sweeps: int) -> FloatArray:
+        """Posterior marginals at the queries, (n_trajectories, n_queries, N, S)."""
+        out: FloatArray = np.empty((self.n_trajectories, self.blocks[0].queries.shape[0], *rates.tables.initial.shape))
+
+        def look(block: Block, state: kernels.State, tables: kernels.Tables) -> None:
+            found = self._grid_marginals(block, state, tables)
+            columns = np.arange(len(block.trajectories))
+            out[block.trajectories] = found[block.queries, :, :, columns].transpose(1, 0, 2, 3)
+
+        self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=look)
+        return out
+
+
+    def predictive(self, rates: PathRates) -> FloatArray:
+        """Log likelihood of each observation given the earlier ones, summed per trajectory."""
+        out: FloatArray = np.empty(self.n_trajectories)
+        with self._context():
+            tables = kernels.Tables(*self._cast(rates.tables))
+            for block in self.blocks:
+                found = np.asarray(kernels.predictive(self._evidence(block), tables), float)
+                out[block.trajectories] = found[: len(block.trajectories)]
+        return out
+
+
+class JointTables:
+    """Expected statistics of every node on the joint states of its active parents."""
+
+    def __init__(
+        self,
+        parents: Sequence[tuple[int, ...]],
+        dwell: Sequence[FloatArray],
+        transitions: Sequence[FloatArray],
+        initial: Sequence[FloatArray],
+    ) -> None:
+        self.parents, self.dwell, self.transitions, self.initial = parents, dwell, transitions, initial
+
+
+def default_step(rates: IntArray | FloatArray) -> float:
+    """Longest cell for nodes with given overall exit rates: a quarter of the shortest mean dwell time."""
+    fastest = float(np.max(rates))
+    return 0.25 / fastest if fastest > 0 else 1.0

@@ -1,0 +1,114 @@
+"""The time grid of the variational engine: cells between grid points, for blocks of trajectories.
+
+Every observation lies on a grid point, and no cell is longer than the step. Trajectories of similar length
+share a block and are padded with cells of length zero; block shapes are rounded up to few sizes, so that
+compiled code is reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference.timeline import Evidence
+
+MOST_CELLS_A_GAP = 256  # a longer gap gets longer cells; their exponentials are exact
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Grid and evidence of B trajectories, C cells, N variables with at most S states.
+
+    Attributes
+    ----------
+    trajectories : (n,)
+        Numbers of the trajectories; columns beyond them are padding.
+    dt : (C, B)
+        Length of every cell.
+    likelihood : (C + 1, N, S, B)
+        p(y | x) at every grid point, scaled to a maximum of one; ones where nothing was seen, zero for states
+        a variable does not have.
+    log_scale : (N, B)
+        Sum of the logarithms of those scales.
+    queries : (n_queries, B)
+        Grid point of every time asked for.
+    """
+
+    trajectories: IntArray
+    dt: FloatArray
+    likelihood: FloatArray
+    log_scale: FloatArray
+    queries: IntArray
+
+
+def bucket(n: int) -> int:
+    """Round up to 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    size = 1
+    while size < n:
+        if size >= 2 and size * 3 // 2 >= n:
+            return size * 3 // 2
+        size *= 2
+    return size
+
+
+def cells_per_gap(gaps: FloatArray, step: float) -> IntArray:
+    """Number of cells a gap between neighbouring grid times is cut into."""
+    return np.clip(np.ceil(gaps / step - 1e-9), gaps > 0, MOST_CELLS_A_GAP).astype(np.int64)
+
+
+def build_blocks(
+    obs: Observations, step: float, *, max_cells: int, queries: FloatArray | None = None
+) -> Iterator[Block]:
+    """Lay observations out on grids, at most about `max_cells` (cell, trajectory) pairs a block.
+
+    `queries` (n_trajectories, n_queries) become grid points too.
+    """
+    n = obs.n_trajectories
+    asked = np.empty((n, 0)) if queries is None else queries
+    seen = sum(np.diff(s.offsets) for s in {id(s.times): s for s in obs.series}.values())
+    rough = seen + asked.shape[1] + (obs.end - obs.start) / step
+    order = np.argsort(rough, kind="stable")
+    low = 0
+    while low < n:
+        high = low + 1
+        while high < n and (high + 1 - low) * rough[order[high]] <= max_cells:
+            high += 1
+        chosen = order[low:high]
+        yield _block(obs.select(chosen), chosen, step, asked[chosen])
+        low = high
+
+
+def _block(obs: Observations, chosen: IntArray, step: float, asked: FloatArray) -> Block:
+    (line,) = Evidence(obs, None).timelines(asked, len(chosen))
+    gaps = np.diff(line.times, axis=0)
+    cuts = cells_per_gap(gaps, step)
+    place = np.concatenate([np.zeros((1, len(chosen)), np.int64), np.cumsum(cuts, axis=0)])  # grid point of boundaries
+    n_cells, width = bucket(max(1, int(place[-1].max()))), bucket(len(chosen))
+    dt = np.zeros((n_cells, width))
+    b = np.broadcast_to(np.arange(len(chosen)), cuts.shape)
+    length = np.divide(gaps, cuts, out=np.zeros_like(gaps), where=cuts > 0)
+    count = cuts.reshape(-1)
+    first = np.repeat(place[:-1].reshape(-1), count)
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    dt[first + within, np.repeat(b.reshape(-1), count)] = np.repeat(length.reshape(-1), count)
+    n_states = [v.n_states for v in obs.variables]
+    likelihood = np.ones((n_cells + 1, len(n_states), max(n_states), width))
+    log_scale = np.zeros((len(n_states), width))
+    columns = np.arange(len(chosen))
+    for i, (table, card) in enumerate(zip(line.log_likelihood, n_states)):
+        likelihood[:, i, card:] = 0.0
+        if table is None:
+            continue
+        for k in range(len(table)):
+            here = table[k].any(-1)
+            if here.any():
+                peak = table[k].max(-1)
+                peak = np.where(np.isfinite(peak), peak, 0.0)
+                value = np.exp(table[k] - peak[:, None])
+                likelihood[place[k, here], i, :card, columns[here]] *= value[here]
+                log_scale[i, : len(chosen)] += peak
+    return Block(chosen, dt, likelihood, log_scale, place[line.queries, columns])

@@ -1,0 +1,128 @@
+"""Variational inference for a known network: smoothing, statistics, prediction.
+
+The star approximation of Linzner & Koeppl (2018), to which the mixture of the 2019 paper reduces when the structure is known.
+For networks too large for `ctbnlearn.exact`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
+from ctbnlearn.inference.statistics import Statistics, count_statistics
+from ctbnlearn.model.ctbn import CTBN
+
+SETTLED = {"tol": 1e-7, "max_sweeps": 500}
+
+
+def smooth(
+    network: CTBN, obs: Observations, times: ArrayLike, *, step: float | None = None, precision: str = "float64"
+) -> dict[str, FloatArray]:
+    """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
+
+    Parameters
+    ----------
+    network
+        The CTBN; of conditional initial tables the marginals are used.
+    obs
+        Observations of its variables.
+    times
+        Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
+    step
+        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
+    precision
+        "float64" or "float32".
+
+    Examples
+    --------
+    >>> import ctbnlearn as cl
+    >>> net = cl.random_network(30, rng=0)
+    >>> obs = cl.observe(cl.simulate(net, 2, horizon=3.0, rng=1), n_times=5, rng=2)
+    >>> smooth(net, obs, [0.0, 1.5, 3.0])["x7"].shape
+    (2, 3, 2)
+    """
+    check_same_variables(network, obs)
+    grid = np.asarray(times, float)
+    n = obs.n_trajectories
+    if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
+        raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")
+    grid = np.broadcast_to(grid, (n, grid.shape[-1]))
+    if (grid < obs.start[:, None]).any():
+        b, k = np.argwhere(grid < obs.start[:, None])[0]
+        raise ParameterError(f"time {grid[b, k]} lies before the start {obs.start[b]} of trajectory {obs.ids[b]!r}")
+    engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision)
+    found = engine.marginals(PathRates.of_network(network), **SETTLED)
+    return {v.name: found[:, :, i, : v.n_states] for i, v in enumerate(network.variables)}
+
+
+def expected_statistics(
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+) -> Statistics:
+    """Expected dwell times and transition counts per state of the network's parents, summed over trajectories."""
+    check_same_variables(network, obs)
+    engine = PathEngine(obs, _step(network, step), precision=precision)
+    _, found = engine.statistics(PathRates.of_network(network), **SETTLED)
+    return Statistics(
+        network.variables, network.parents, tuple(found.dwell), tuple(found.transitions), tuple(found.initial)
+    )
+
+
+def log_evidence(
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+) -> FloatArray:
+    """F of every trajectory: approximates the log evidence, is no bound, and exact where no variable drives another."""
+    check_same_variables(network, obs)
+    engine = PathEngine(obs, _step(network, step), precision=precision)
+    engine.update(PathRates.of_network(network), **SETTLED)
+    return engine.objective
+
+
+def predictive(
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+) -> FloatArray:
+    """Log likelihood of each observation given the earlier ones, summed per trajectory (n_trajectories,).
+
+    An assumed-density filter: variables are kept independent given the past, their rates averaged over their parents.
+    """
+    check_same_variables(network, obs)
+    return PathEngine(obs, _step(network, step), precision=precision).predictive(PathRates.of_network(network))
+
+
+def path_log_density(network: CTBN, paths: Paths) -> float:
+    """Log density of complete paths given their initial states."""
+    check_same_variables(network, paths)
+    names = network.names
+    found = count_statistics(paths, {names[i]: [names[j] for j in ps] for i, ps in enumerate(network.parents)})
+    total = 0.0
+    with np.errstate(divide="ignore"):
+        for cim, dwell, moves in zip(network.cims, found.dwell, found.transitions):
+            off = ~np.eye(cim.shape[-1], dtype=bool)
+            happened = (moves > 0) & off
+            total += float((moves[happened] * np.log(cim[happened])).sum())
+            total -= float((dwell[..., None] * np.where(off, cim, 0.0)).sum())
+    return total
+
+
+def check_same_variables(network: CTBN, data: Any) -> None:
+    """Raise unless the data's variables are the network's."""
+    if not isinstance(data, (Observations, Paths)):
+        raise ParameterError(f"Observations are needed, not {type(data).__name__}")
+    if tuple(data.variables) != network.variables:
+        raise ParameterError(
+            f"the data's variables {list(data.names)} with their states are not the network's {list(network.names)}; they must "
+            "agree in name, order and states"
+        )
+
+
+def _step(network: CTBN, step: float | None) -> float:
+    """Default step from the mean exit rate of the fastest state of any node."""
+    if step is not None:
+        return step
+    return default_step([float(np.max(-np.diagonal(cim, axis1=1, axis2=2).mean(0))) for cim in network.cims])

@@ -1,0 +1,261 @@
+"""Variational path posterior in the star approximation (Algorithm 1 of the paper), as a discrete convex dual.
+
+On a grid of cells, node i has a generator that is constant within a cell: off-diagonals r~_i, diagonal h_i. Its
+path likelihood Z_i is that of a Markov chain with those generators and the node's own observations, and
+
+    m_i = d ln Z_i / d ln r~_i    expected transitions in each cell,
+    t_i = d ln Z_i / d h_i        expected time in each state in each cell,
+    A_i = ln Z_i - sum m_i ln r~_i - sum t_i h_i    entropy of the path and expected log likelihood of the data,
+
+exact for these generators at any step. With q_i = t_i / dt and the parents independent given their marginals,
+r~_i = E_u[R~_i(x, x' | u)] and e_i = E_u[sum_x' R_i(x, x' | u)], the objective of the paths is
+
+    F = sum_i A_i + sum_i sum_cells { m_i ln r~_i(q) - t_i e_i(q) }.
+
+Node i's best answer to the others has h_i = -e_i + Psi_i with the child response Psi_i = dF / dt_i through the
+children's r~ and e. As A_i is concave in (m_i, t_i), the chord from the old state to that answer climbs: all nodes
+move at once, and each trajectory halves its step until F does not fall. Derivatives are taken by jax.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ctbnlearn.inference.propagator import exponential
+
+Array = Any
+HALVINGS = 10
+
+
+class Tables(NamedTuple):
+    """Path rates of every node on the joint states of its active parents.
+
+    Attributes
+    ----------
+    geometric : (N, U, S, S)
+        R~(x, x' | u), zero diagonal.
+    exit : (N, U, S)
+        Sum over x' of R(x, x' | u).
+    parents : (N, P)
+        Active parents; N stands for none.
+    digits : (N, U, P)
+        State of every active parent in joint state u.
+    initial : (N, S)
+        Initial distribution, zero for states a node does not have.
+    cards : (N,)
+        Number of states of every node.
+    """
+
+    geometric: Array
+    exit: Array
+    parents: Array
+    digits: Array
+    initial: Array
+    cards: Array
+
+
+class Evidence(NamedTuple):
+    """Grid and observations of a block: dt (C, B), likelihood (C + 1, N, S, B), log_scale (N, B)."""
+
+    dt: Array
+    likelihood: Array
+    log_scale: Array
+
+
+class State(NamedTuple):
+    """Path posterior of a block: m (C, N, S, S, B), t and q (C, N, S, B), A (N, B), q at the start (N, S, B)."""
+
+    transitions: Array
+    dwell: Array
+    marginal: Array
+    entropy: Array
+    first: Array
+
+
+def parent_states(q: Array, tables: Tables) -> Array:
+    """Probability of every joint state of the active parents, (C, N, U, B)."""
+    ones = jnp.ones((q.shape[0], 1, *q.shape[2:]), q.dtype)
+    extended = jnp.concatenate([q, ones], axis=1)
+    out = jnp.ones((), q.dtype)
+    for p in range(tables.parents.shape[1]):
+        out = out * extended[:, tables.parents[:, p][:, None], tables.digits[:, :, p]]
+    shape = (q.shape[0], tables.digits.shape[0], tables.digits.shape[1], q.shape[3])
+    return jnp.broadcast_to(out, shape)
+
+
+def effective_rates(q: Array, tables: Tables) -> tuple[Array, Array]:
+    """r~ (C, N, S, S, B) and e (C, N, S, B) from the parents' marginals."""
+    u = parent_states(q, tables)
+    return jnp.einsum("cnub,nuxy->cnxyb", u, tables.geometric), jnp.einsum("cnub,nux->cnxb", u, tables.exit)
+
+
+def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> Array:
+    """ln Z of every node and trajectory under given cell generators, (N, B)."""
+    matrix, log_scale = exponential(off, diagonal, evidence.dt)
+
+    def step(mu: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
+        propagator, seen = cell
+        mu = jnp.sum(mu[:, :, None] * propagator, axis=1) * seen
+        total = jnp.sum(mu, axis=1)
+        return mu / total[:, None], jnp.log(total)
+
+    mu = initial[:, :, None] * evidence.likelihood[0]
+    total = jnp.sum(mu, axis=1)
+    _, logs = jax.lax.scan(step, mu / total[:, None], (matrix, evidence.likelihood[1:]))
+    return jnp.log(total) + jnp.sum(logs, axis=0) + jnp.sum(log_scale, axis=0) + evidence.log_scale
+
+
+def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> State:
+    """Path posterior under given cell generators."""
+
+    def total(off: Array, diagonal: Array, boost: Array) -> tuple[Array, Array]:
+        first = evidence._replace(likelihood=evidence.likelihood.at[0].multiply(1 + boost))
+        value = log_likelihood(off, diagonal, first, initial)
+        return jnp.sum(value), value
+
+    boost = jnp.zeros_like(evidence.likelihood[0])
+    (off_slope, dwell, first), value = jax.grad(total, argnums=(0, 1, 2), has_aux=True)(off, diagonal, boost)
+    transitions = jnp.maximum(off * off_slope, 0.0)
+    dwell = jnp.maximum(dwell, 0.0)
+    dt = evidence.dt[:, None, None]
+    there = jnp.sum(dwell, axis=2, keepdims=True)
+    marginal = jnp.where(there > 0, dwell / jnp.where(there > 0, there, 1.0), 1.0 / dwell.shape[2])
+    dwell = marginal * dt
+    entropy = value - jnp.sum(_xlogy(transitions, off), axis=(0, 2, 3)) - jnp.sum(dwell * diagonal, axis=(0, 2))
+    return State(transitions, dwell, marginal, entropy, jnp.maximum(first, 0.0))
+
+
+def _xlogy(x: Array, y: Array) -> Array:
+    """x ln y, zero where y is zero (a transition that cannot happen has no expected count)."""
+    positive = y > 0
+    return jnp.where(positive, x * jnp.log(jnp.where(positive, y, 1.0)), 0.0)
+
+
+def energy(q: Array, transitions: Array, dwell: Array, tables: Tables) -> Array:
+    """Sum over nodes and cells of m ln r~(q) - t e(q), per trajectory (B,)."""
+    off, leave = effective_rates(q, tables)
+    return jnp.sum(_xlogy(transitions, off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * leave, axis=(0, 1, 2))
+
+
+def objective(state: State, tables: Tables) -> Array:
+    """F of the paths of every trajectory (B,)."""
+    return jnp.sum(state.entropy, axis=0) + energy(state.marginal, state.transitions, state.dwell, tables)
+
+
+def child_response(state: State, tables: Tables, dt: Array) -> Array:
+    """Psi (C, N, S, B): derivative of the children's terms with respect to a node's time in each state."""
+    slope = jax.grad(lambda q: jnp.sum(energy(q, state.transitions, state.dwell, tables)))(state.marginal)
+    step = dt[:, None, None]
+    return jnp.where(step > 0, slope / jnp.where(step > 0, step, 1.0), 0.0)
+
+
+def start(evidence: Evidence, tables: Tables) -> State:
+    """A state that knows nothing: uniform marginals, no transitions, F minus infinity.
+
+    The first sweep replaces it: every node under the rates averaged over uniform parents, no child response.
+    """
+    n_points, n_nodes, n_states, n_columns = evidence.likelihood.shape
+    uniform = (np.arange(n_states) < tables.cards[:, None]) / tables.cards[:, None]
+    kind = evidence.dt.dtype
+    shape = (n_points - 1, n_nodes, n_states, n_columns)
+    return State(
+        np.zeros((n_points - 1, n_nodes, n_states, n_states, n_columns), kind),
+        np.zeros(shape, kind),
+        np.broadcast_to(uniform[None, :, :, None], shape).astype(kind),
+        np.full((n_nodes, n_columns), -np.inf, kind),
+        np.zeros((n_nodes, n_states, n_columns), kind),
+    )
+
+
+@jax.jit
+def sweeps(evidence: Evidence, tables: Tables, state: State, tol: Array, max_sweeps: Array) -> tuple[State, Array, Array]:
+    """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
+
+    Returns the state, F (B,) and the number of sweeps.
+    """
+
+    def mix(a: State, b: State, share: Array) -> State:
+        return State(*(jnp.where(share == 1, y, jnp.where(share == 0, x, x + share * (y - x))) for x, y in zip(a, b)))
+
+    def sweep(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
+        state, value, _, count = carry
+        off, leave = effective_rates(state.marginal, tables)
+        psi = child_response(state, tables, evidence.dt)
+        answer = _answer(off, psi - leave, evidence, tables.initial)
+
+        def shorter(inner: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            share, reached, tries = inner
+            share = jnp.where(reached >= value, share, 0.5 * share)
+            return share, objective(mix(state, answer, share), tables), tries + 1
+
+        share = jnp.ones_like(value)
+        share, reached, _ = jax.lax.while_loop(
+            lambda inner: jnp.logical_and(jnp.any(inner[1] < value), inner[2] < HALVINGS),
+            shorter,
+            (share, objective(answer, tables), 0),
+        )
+        better = reached >= value
+        share = jnp.where(better, share, 0.0)
+        return mix(state, answer, share), jnp.where(better, reached, value), jnp.max(reached - value), count + 1
+
+    value = objective(state, tables)
+    state, value, _, count = jax.lax.while_loop(
+        lambda carry: jnp.logical_and(carry[2] > tol, carry[3] < max_sweeps),
+        sweep,
+        (state, value, jnp.full((), jnp.inf, value.dtype), 0),
+    )
+    return state, value, count
+
+
+@jax.jit
+def statistics(state: State, tables: Tables) -> tuple[Array, Array]:
+    """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
+    u = parent_states(state.marginal, tables)
+    off = jnp.einsum("cnub,nuxy->cnxyb", u, tables.geometric)
+    positive = off > 0
+    bridge = jnp.where(positive, state.transitions / jnp.where(positive, off, 1.0), 0.0)
+    dwell = jnp.einsum("cnxb,cnub->nux", state.dwell, u)
+    return dwell, jnp.einsum("cnxyb,cnub->nuxy", bridge, u) * tables.geometric
+
+
+@jax.jit
+def predictive(evidence: Evidence, tables: Tables) -> Array:
+    """Log likelihood of each observation given the earlier ones, summed per trajectory (B,).
+
+    Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
+    """
+
+    def advance(q: Array, off: Array, leave: Array, dt: Array) -> Array:
+        matrix, _ = exponential(off, -leave, dt[None])
+        q = jnp.sum(q[:, :, None] * matrix[0], axis=1)
+        return q / jnp.sum(q, axis=1, keepdims=True)
+
+    def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
+        dt, seen = cell
+        middle = advance(q, *effective_rates(q[None], tables), 0.5 * dt)
+        q = advance(q, *effective_rates(middle[None], tables), dt) * seen
+        total = jnp.sum(q, axis=1)
+        return q / total[:, None], jnp.sum(jnp.log(total), axis=0)
+
+    q = tables.initial[:, :, None] * evidence.likelihood[0]
+    total = jnp.sum(q, axis=1)
+    _, logs = jax.lax.scan(step, q / total[:, None], (evidence.dt, evidence.likelihood[1:]))
+    return jnp.sum(jnp.log(total), axis=0) + jnp.sum(logs, axis=0) + jnp.sum(evidence.log_scale, axis=0)
+
+
+@jax.jit
+def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Array:
+    """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
+    off, leave = effective_rates(state.marginal, tables)
+    psi = child_response(state, tables, evidence.dt)
+
+    def total(boost: Array) -> Array:
+        boosted = evidence._replace(likelihood=evidence.likelihood * (1 + boost))
+        return jnp.sum(log_likelihood(off, psi - leave, boosted, tables.initial))
+
+    slope = jnp.maximum(jax.grad(total)(jnp.zeros_like(evidence.likelihood)), 0.0)
+    return slope / jnp.sum(slope, axis=2, keepdims=True)

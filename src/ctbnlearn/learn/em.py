@@ -1,0 +1,162 @@
+"""Expectation maximisation over paths, rates and parent sets (Algorithm 2 of the paper).
+
+Two loops: at fixed weights, path updates and rate updates alternate until F settles; then the weights of the parent sets
+are updated. For posterior weights with geometric rates every step raises F (or leaves it); each is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
+from ctbnlearn.learn.history import History
+from ctbnlearn.learn.network_belief import DenseBelief
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.projection import Projection
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long each loop runs.
+
+    Attributes
+    ----------
+    max_iter
+        Weight updates at most.
+    tol
+        Settled when a step raises F by less than this many nats per trajectory.
+    max_sweeps
+        Sweeps at most in one update of the paths; a trajectory rests when a sweep raises its F by less than tol.
+    max_inner
+        Rate updates at most between two weight updates.
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-3
+    max_sweeps: int = 20
+    max_inner: int = 20
+
+
+def fit_decoupled(
+    obs: Observations, possible: Sequence[BoolArray | None], *, precision: str, rounds: int = 50, tol: float = 1e-2
+) -> tuple[list[FloatArray], JointTables]:
+    """Fit every node alone: its rates (S, S), and its expected statistics.
+
+    Exact at any step, so the grid holds the observations alone. The prior of each rate is Gamma(1, typical gap).
+    """
+    cards = [v.n_states for v in obs.variables]
+    off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
+    span = float((obs.end - obs.start).sum())
+    seen = max(1.0, obs.n_values / len(cards))
+    gap = span / seen if span > 0 else 1.0
+    engine = PathEngine(obs, max(span, 1.0), precision=precision)
+    rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
+    initial = [np.full(card, 1 / card) for card in cards]
+    for _ in range(rounds):
+        tables = [r[None] for r in rates]
+        engine.forget()
+        _, found = engine.statistics(PathRates(cards, [()] * len(cards), tables, tables, initial), tol=0.0, max_sweeps=1)
+        old, rates = rates, [
+            mask * (1 + m[0]) / (gap + t[0][:, None]) for mask, m, t in zip(off, found.transitions, found.dwell)
+        ]
+        if max(abs(new.sum() / max(was.sum(), 1e-300) - 1) for new, was in zip(rates, old)) < tol:
+            break
+    return rates, found
+
+
+class EM:
+    """The two loops.
+
+    Parameters
+    ----------
+    engine
+        Paths of all trajectories.
+    belief
+        Beliefs over parent sets, at their initial weights.
+    start_rates
+        Per node the decoupled rates (S, S) from which the paths start.
+    initial
+        Per node the initial distribution.
+    learn_initial
+        Whether to estimate it (one pseudo-count a state).
+    schedule
+        When to stop.
+    callback
+        Called with the round and F after every update of the weights.
+    """
+
+    def __init__(
+        self,
+        engine: PathEngine,
+        belief: DenseBelief,
+        start_rates: Sequence[FloatArray],
+        initial: Sequence[FloatArray],
+        *,
+        learn_initial: bool,
+        schedule: Schedule,
+        callback: Callable[[int, float], Any] | None = None,
+    ) -> None:
+        self.engine, self.belief, self.start_rates = engine, belief, start_rates
+        self.initial = [np.asarray(p, float) for p in initial]
+        self.learn_initial, self.schedule, self.callback = learn_initial, schedule, callback
+        self.history = History()
+        self.converged = False
+        self.n_iter = 0
+
+    def run(self) -> float:
+        """Iterate to convergence; returns F."""
+        sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
+        flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
+        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial))
+        value = self._update_rates()
+        small = self.schedule.tol * self.engine.n_trajectories
+        for self.n_iter in range(1, self.schedule.max_iter + 1):
+            for _ in range(self.schedule.max_inner):
+                before, value = value, self._update_rates()
+                if abs(value - before) < small:
+                    break
+            settled = value
+            self.belief.reweigh(self.engine, self.rates, self.found)
+            value = self._record("weights")
+            if self.callback is not None:
+                self.callback(self.n_iter, value)
+            if abs(value - settled) < small:
+                self.converged = True
+                break
+        return value
+
+    def _update_rates(self) -> float:
+        self.belief.update_rates(self.found)
+        if self.learn_initial:
+            self.initial = [(p + 1) / (p + 1).sum() for p in self.found.initial]
+        return self._record("rates")
+
+    def _expect(self, rates: PathRates) -> float:
+        self.rates = rates
+        value, self.found = self.engine.statistics(
+            rates, tol=self.schedule.tol, max_sweeps=self.schedule.max_sweeps
+        )
+        return value
+
+    def _record(self, phase: str) -> float:
+        """Update the paths under the current beliefs and record F."""
+        value = self._expect(self.belief.path_rates(self.initial)) + self.belief.divergence()
+        if self.learn_initial:
+            value += sum(float(np.log(p).sum()) for p in self.initial)
+        self.history.add(value, phase)
+        return value
+
+    def best_statistics(self, sets: Sequence[ParentSets]) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Dwell and transition tables of the first of every node's sets, per node (U, S) and (U, S, S)."""
+        dwell, transitions = [], []
+        for i, pool in enumerate(self.belief.pools):
+            first = Projection(pool, sets[i][:1], self.belief.cards)
+            dwell.append(first.gather(self.found.dwell[i]))
+            transitions.append(first.gather(self.found.transitions[i]))
+        return dwell, transitions

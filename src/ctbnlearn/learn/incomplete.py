@@ -1,0 +1,99 @@
+"""Learning from incomplete data: set up priors, beliefs and paths, and run EM, from several starts if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.engine import JointTables, PathEngine, default_step
+from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
+from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+
+
+@dataclass(frozen=True, eq=False)
+class IncompleteSettings:
+    """What `StructureLearner` passes on: see its parameters."""
+
+    initial: str = "uniform"
+    n_init: int = 1
+    initial_distribution: Sequence[FloatArray] | None = None  # None: learn it
+    step: float | None = None
+    precision: str = "float64"
+    schedule: Schedule = Schedule()
+    seed: Any = None
+
+
+def fit_incomplete(
+    obs: Observations,
+    rules: EdgeRules,
+    judgement: Judgement,
+    possible: Sequence[BoolArray | None],
+    settings: IncompleteSettings,
+    callback: Callable[[int, float], Any] | None = None,
+) -> EM:
+    """Run EM to the end and return it; of several random starts the one with the largest F."""
+    cards = [v.n_states for v in obs.variables]
+    dense = all(np.prod([float(cards[j]) for j in pool]) <= MOST_JOINT_STATES for pool in rules.allowed)
+    if not dense and rules.largest > 2:
+        crowded = max(range(len(cards)), key=lambda i: len(rules.allowed[i]))
+        raise ParameterError(
+            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many to weigh sets of up to "
+            f"{rules.largest} from incomplete data; set max_parents=2, or restrict `candidates` to about 8 per variable"
+        )
+    start_rates, alone = fit_decoupled(obs, possible, precision=settings.precision)
+    problems = [
+        NodeProblem.build(i, rules.sets(i), rules, cards, judgement, _mean_rate(alone, i, cards[i]), possible[i])
+        for i in range(len(cards))
+    ]
+    step = default_step([float(r.sum(1).max()) for r in start_rates]) if settings.step is None else settings.step
+    engine = PathEngine(obs, step, precision=settings.precision)
+    learn_initial = settings.initial_distribution is None
+    p0 = [np.full(c, 1 / c) for c in cards] if learn_initial else settings.initial_distribution
+    best: EM | None = None
+    rng = np.random.default_rng(settings.seed)
+    for _ in range(settings.n_init if settings.initial == "random" and dense else 1):
+        belief: DenseBelief
+        if dense:
+            weights = [initial_weights(p, settings.initial, rng) for p in problems]
+            belief = DenseBelief(problems, cards, rules.allowed, weights)
+        else:
+            belief = SparseBelief(problems, cards)
+        engine.forget()
+        em = EM(
+            engine,
+            belief,
+            start_rates,
+            p0 or [],
+            learn_initial=learn_initial,
+            schedule=settings.schedule,
+            callback=callback,
+        )
+        em.run()
+        if best is None or em.history.objective[-1] > best.history.objective[-1]:
+            best = em
+    assert best is not None
+    return best
+
+
+def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -> FloatArray:
+    """Weights to start from: "uniform" over all sets, "full" over the largest ones, or "random"."""
+    if kind == "full":
+        weights = (problem.sets.sizes == problem.sets.sizes.max()).astype(float)
+    elif kind == "random":
+        weights = rng.random(len(problem.sets))
+    else:
+        weights = np.ones(len(problem.sets))
+    return weights / weights.sum()
+
+
+def _mean_rate(alone: JointTables, node: int, card: int) -> float:
+    """Expected transitions of a node per unit of time and target state, in the decoupled fit."""
+    time, moves = float(alone.dwell[node].sum()), float(alone.transitions[node].sum())
+    return max(moves, 1e-3) / (time * (card - 1)) if time > 0 else 1.0

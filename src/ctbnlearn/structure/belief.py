@@ -1,0 +1,90 @@
+"""What is believed of a node: weights of its parent sets and the posterior of their rates.
+
+Rates of set m have q(r | m) = Gamma(a_m, b_m). Posterior weights: a = alpha + E[M], b = beta + E[T], and the path rates
+are R~ = exp sum_m pi(m) [psi(a_m) - ln b_m], R = sum_m pi(m) a_m / b_m. Mixture weights (the paper):
+a = alpha + pi(m) E[M], b = beta + pi(m) E[T], and R~ = prod_m (a_m / b_m)^pi(m), by Stirling's formula.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.structure.problem import NodeProblem
+from ctbnlearn.structure.projection import Projection
+
+
+class NodeBelief:
+    """Weights and rate posteriors of one node over parent sets inside its active parents.
+
+    Parameters
+    ----------
+    problem
+        The parent sets and their priors.
+    projection
+        Their map to the joint table of the active parents.
+    weights : (n_sets,)
+        Initial weights.
+    """
+
+    def __init__(self, problem: NodeProblem, projection: Projection, weights: FloatArray) -> None:
+        self.problem, self.projection, self.weights = problem, projection, weights
+        rows = (len(projection.owner), *problem.possible.shape)
+        self._prior_shape = problem.shape[projection.owner][:, None, None]
+        self._prior_rate = problem.rate[projection.owner][:, None, None]
+        self.a: FloatArray = np.broadcast_to(self._prior_shape, rows)
+        self.b: FloatArray = np.broadcast_to(self._prior_rate, (*rows[:2], 1))
+
+    def update_rates(self, dwell: FloatArray, transitions: FloatArray) -> None:
+        """Rate posteriors from expected statistics on the joint states (U, S) and (U, S, S), at the weights held."""
+        self.dwell, self.transitions = dwell, transitions
+        self.set_rows(self.projection.gather(dwell), self.projection.gather(transitions))
+
+    def set_rows(self, dwell: FloatArray, transitions: FloatArray) -> None:
+        """Rate posteriors from the tables of the parent sets, one row per state of each: (rows, S), (rows, S, S)."""
+        share = 1.0 if self.problem.barrier is None else self.weights[self.projection.owner][:, None, None]
+        self.a = self._prior_shape + share * transitions
+        self.b = self._prior_rate + share * dwell[..., None]
+
+    def update_weights(self) -> None:
+        """Best weights for the statistics held, and the rate posteriors that go with them."""
+        groups = list(self.projection.groups(self.dwell, self.transitions))
+        self.weights = self.problem.weights(groups)
+        self.update_rates(self.dwell, self.transitions)
+
+    def path_rates(self) -> tuple[FloatArray, FloatArray]:
+        """Geometric and arithmetic mean rates on the joint states, each (U, S, S), zero where nothing can happen."""
+        share = self.weights[self.projection.owner][:, None, None]
+        mean = self.projection.spread(share * self.a / self.b) * self.problem.possible
+        if self.problem.arithmetic:
+            return mean, mean
+        log = digamma(self.a) if self.problem.barrier is None else np.log(self.a)
+        return np.exp(self.projection.spread(share * (log - np.log(self.b)))) * self.problem.possible, mean
+
+    def divergence(self) -> float:
+        """The part of F that does not depend on the paths.
+
+        Posterior weights: -KL of weights and rates from their priors. Mixture weights: F_i less the energy
+        sum M ln R~ - T R that the paths' part already counts.
+        """
+        if self.problem.barrier is not None:
+            return self._mixture_remainder()
+        a, b, alpha, beta = self.a, self.b, self._prior_shape, self._prior_rate
+        kl = (a - alpha) * digamma(a) - gammaln(a) + gammaln(alpha) + alpha * np.log(b / beta) + a * (beta - b) / b
+        per_set = np.add.reduceat((kl * self.problem.possible).sum((1, 2)), self.projection.first)
+        positive = self.weights > 0
+        log_weights = np.log(np.where(positive, self.weights, 1.0))
+        return float((self.weights * (self.problem.log_prior - log_weights - per_set)).sum())
+
+    def _mixture_remainder(self) -> float:
+        groups = list(self.projection.groups(self.dwell, self.transitions))
+        objective = self.problem.mixture(groups)
+        constants = gammaln(objective.shape) - objective.shape * np.log(objective.rate)
+        geometric, mean = self.path_rates()
+        positive = geometric > 0
+        energy = np.where(positive, self.transitions * np.log(np.where(positive, geometric, 1.0)), 0.0).sum()
+        energy -= (self.dwell * mean.sum(-1)).sum()
+        value = objective.value(self.weights)
+        return float(value - constants.sum() - energy)
+

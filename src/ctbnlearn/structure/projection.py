@@ -1,0 +1,58 @@
+"""From the joint table of a node's active parents to the tables of its parent sets, and back.
+
+T(x | u_m) = sum of T(x | u) over the joint states u that agree with u_m: one matrix with a row for every state of
+every parent set and a column for every joint state. Its transpose spreads what is known per set over u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.tables import Group
+
+
+class Projection:
+    """Maps between joint states of `pool` and states of the parent sets inside it.
+
+    Parameters
+    ----------
+    pool
+        Active parents, in the order of the joint table.
+    sets
+        Parent sets, all inside the pool.
+    cards
+        Number of states of every variable.
+    """
+
+    def __init__(self, pool: Sequence[int], sets: ParentSets, cards: Sequence[int]) -> None:
+        size = int(np.prod([cards[j] for j in pool], dtype=int))
+        digits = dict(zip(pool, np.unravel_index(np.arange(size), [cards[j] for j in pool]))) if pool else {}
+        self.sizes: IntArray = np.append(np.asarray(cards), 1)[sets.members].prod(1)
+        self.first: IntArray = np.concatenate([[0], np.cumsum(self.sizes)])[:-1]
+        self.owner: IntArray = np.repeat(np.arange(len(sets)), self.sizes)
+        self.matrix: FloatArray = np.zeros((len(self.owner), size))
+        for k in range(len(sets)):
+            row = np.zeros(size, np.int64)
+            for j in sets.numbers(k):
+                row = row * cards[j] + digits[j]
+            self.matrix[self.first[k] + row, np.arange(size)] = 1.0
+
+    def gather(self, table: FloatArray) -> FloatArray:
+        """Sum a joint table (U, ...) to (rows, ...)."""
+        return np.tensordot(self.matrix, table, axes=1)
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Sum over parent sets the value of the row that agrees with each joint state: (rows, ...) to (U, ...)."""
+        return np.tensordot(self.matrix.T, values, axes=1)
+
+    def groups(self, dwell: FloatArray, transitions: FloatArray) -> Iterator[Group]:
+        """Tables of the parent sets, from joint dwell (U, S) and transitions (U, S, S)."""
+        time, moves = self.gather(dwell), self.gather(transitions)
+        for size in np.unique(self.sizes):
+            index = np.flatnonzero(self.sizes == size)
+            rows = self.first[index][:, None] + np.arange(size)
+            yield Group(index, time[rows], moves[rows])
