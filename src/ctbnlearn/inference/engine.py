@@ -36,6 +36,9 @@ class PathRates:
         Per node R~ and R, each (U, S, S) with joint parent states in C order; diagonals are ignored.
     initial
         Per node, the initial distribution (S,).
+    at_least
+        Number of active parents and of their joint states to make room for, so that shapes stay the same while the
+        parents change.
     """
 
     def __init__(
@@ -45,16 +48,17 @@ class PathRates:
         geometric: Sequence[FloatArray],
         arithmetic: Sequence[FloatArray],
         initial: Sequence[FloatArray],
+        at_least: tuple[int, int] = (1, 1),
     ) -> None:
         self.cards, self.parents = list(cards), [tuple(p) for p in parents]
         n, widest = len(cards), max(cards)
         self.sizes = [int(np.prod([cards[j] for j in ps], dtype=int)) for ps in self.parents]
-        most = max(1, max(map(len, self.parents)))
-        tall = max(self.sizes)
+        most, tall = max(at_least[0], max(map(len, self.parents))), max(at_least[1], max(self.sizes))
         table = np.zeros((n, tall, widest, widest))
         leave = np.zeros((n, tall, widest))
         index = np.full((n, most), n)
-        digits = np.zeros((n, tall, most), np.int64)
+        select = np.zeros((most, n, tall, widest))
+        select[..., 0] = 1.0
         first = np.zeros((n, widest))
         for i, card in enumerate(cards):
             off = ~np.eye(card, dtype=bool)
@@ -62,10 +66,11 @@ class PathRates:
             leave[i, : self.sizes[i], :card] = (arithmetic[i] * off).sum(-1)
             index[i, : len(self.parents[i])] = self.parents[i]
             if self.parents[i]:
-                digit = np.unravel_index(np.arange(self.sizes[i]), [cards[j] for j in self.parents[i]])
-                digits[i, : self.sizes[i], : len(self.parents[i])] = np.stack(digit, axis=1)
+                digits = np.unravel_index(np.arange(self.sizes[i]), [cards[j] for j in self.parents[i]])
+                for p, digit in enumerate(digits):
+                    select[p, i, : self.sizes[i]] = np.eye(widest)[digit]
             first[i, :card] = initial[i]
-        self.tables = kernels.Tables(table, leave, index, digits, first, np.asarray(cards))
+        self.tables = kernels.Tables(table, leave, index, select, first, np.asarray(cards))
 
     @classmethod
     def of_network(cls, network: CTBN) -> PathRates:
@@ -160,6 +165,23 @@ class PathEngine:
         found = np.asarray(value, float)[: len(block.trajectories)]
         self._check(block, found)
         return state, found
+
+    def alone(self, rates: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
+        """Exact expected dwell (S,) and transitions (S, S) of every node under its own rates (S, S), no parents."""
+        cards = [len(r) for r in rates]
+        table = np.zeros((len(cards), max(cards), max(cards)))
+        initial = np.zeros((len(cards), max(cards)))
+        for i, r in enumerate(rates):
+            table[i, : cards[i], : cards[i]] = r
+            initial[i, : cards[i]] = 1 / cards[i]
+        total: list[FloatArray] = []
+        with self._context():
+            for block in self.blocks:
+                *found, value = kernels.alone(self._evidence(block), *self._cast((table, initial)))
+                self._check(block, np.asarray(value, float)[: len(block.trajectories)])
+                found = [np.asarray(a, float) for a in found]
+                total = [a + b for a, b in zip(total, found)] if total else found
+        return [(total[0][i, :c], total[1][i, :c, :c]) for i, c in enumerate(cards)]
 
     def _check(self, block: Block, value: FloatArray) -> None:
         bad = np.flatnonzero(~np.isfinite(value))

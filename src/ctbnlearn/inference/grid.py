@@ -46,10 +46,10 @@ class Block:
 
 
 def bucket(n: int) -> int:
-    """Round up to 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
-    size = 1
+    """Round up to 8, 16, 32, 64, 96, 128, 192, 256, ...: compiling costs more than padding small blocks."""
+    size = 8
     while size < n:
-        if size >= 2 and size * 3 // 2 >= n:
+        if size >= 64 and size * 3 // 2 >= n:
             return size * 3 // 2
         size *= 2
     return size

@@ -42,8 +42,8 @@ class Tables(NamedTuple):
         Sum over x' of R(x, x' | u).
     parents : (N, P)
         Active parents; N stands for none.
-    digits : (N, U, P)
-        State of every active parent in joint state u.
+    select : (P, N, U, S)
+        One where parent p is in state s in joint state u; state 0 for a parent that is not there.
     initial : (N, S)
         Initial distribution, zero for states a node does not have.
     cards : (N,)
@@ -53,7 +53,7 @@ class Tables(NamedTuple):
     geometric: Array
     exit: Array
     parents: Array
-    digits: Array
+    select: Array
     initial: Array
     cards: Array
 
@@ -67,7 +67,7 @@ class Evidence(NamedTuple):
 
 
 class State(NamedTuple):
-    """Path posterior of a block: m (C, N, S, S, B), t and q (C, N, S, B), A (N, B), q at the start (N, S, B)."""
+    """Path posterior of a block: m (N, S, S, C, B), t and q (N, S, C, B), A (N, B), q at the start (N, S, B)."""
 
     transitions: Array
     dwell: Array
@@ -77,20 +77,26 @@ class State(NamedTuple):
 
 
 def parent_states(q: Array, tables: Tables) -> Array:
-    """Probability of every joint state of the active parents, (C, N, U, B)."""
-    ones = jnp.ones((q.shape[0], 1, *q.shape[2:]), q.dtype)
-    extended = jnp.concatenate([q, ones], axis=1)
+    """Probability of every joint state of the active parents, (N, U, C, B)."""
+    extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
     out = jnp.ones((), q.dtype)
-    for p in range(tables.parents.shape[1]):
-        out = out * extended[:, tables.parents[:, p][:, None], tables.digits[:, :, p]]
-    shape = (q.shape[0], tables.digits.shape[0], tables.digits.shape[1], q.shape[3])
-    return jnp.broadcast_to(out, shape)
+    for p in range(tables.select.shape[0]):
+        parent = extended[tables.parents[:, p]]
+        # picking a state by a sum over 0/1 keeps the derivative a sum, too
+        picked = [tables.select[p, :, :, s, None, None] * parent[:, s, None] for s in range(q.shape[1])]
+        out = out * sum(picked[1:], picked[0])
+    return out
 
 
 def effective_rates(q: Array, tables: Tables) -> tuple[Array, Array]:
-    """r~ (C, N, S, S, B) and e (C, N, S, B) from the parents' marginals."""
+    """r~ (N, S, S, C, B) and e (N, S, C, B) from the parents' marginals."""
     u = parent_states(q, tables)
-    return jnp.einsum("cnub,nuxy->cnxyb", u, tables.geometric), jnp.einsum("cnub,nux->cnxb", u, tables.exit)
+    n, tall, *cells = u.shape
+    flat = u.reshape(n, tall, -1)
+    off = jnp.matmul(tables.geometric.reshape(n, tall, -1).transpose(0, 2, 1), flat)
+    leave = jnp.matmul(tables.exit.transpose(0, 2, 1), flat)
+    states = q.shape[1]
+    return off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells)
 
 
 def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> Array:
@@ -105,8 +111,8 @@ def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Arr
 
     mu = initial[:, :, None] * evidence.likelihood[0]
     total = jnp.sum(mu, axis=1)
-    _, logs = jax.lax.scan(step, mu / total[:, None], (matrix, evidence.likelihood[1:]))
-    return jnp.log(total) + jnp.sum(logs, axis=0) + jnp.sum(log_scale, axis=0) + evidence.log_scale
+    _, logs = jax.lax.scan(step, mu / total[:, None], (jnp.moveaxis(matrix, 3, 0), evidence.likelihood[1:]))
+    return jnp.log(total) + jnp.sum(logs, axis=0) + jnp.sum(log_scale, axis=1) + evidence.log_scale
 
 
 def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> State:
@@ -121,11 +127,10 @@ def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> 
     (off_slope, dwell, first), value = jax.grad(total, argnums=(0, 1, 2), has_aux=True)(off, diagonal, boost)
     transitions = jnp.maximum(off * off_slope, 0.0)
     dwell = jnp.maximum(dwell, 0.0)
-    dt = evidence.dt[:, None, None]
-    there = jnp.sum(dwell, axis=2, keepdims=True)
-    marginal = jnp.where(there > 0, dwell / jnp.where(there > 0, there, 1.0), 1.0 / dwell.shape[2])
-    dwell = marginal * dt
-    entropy = value - jnp.sum(_xlogy(transitions, off), axis=(0, 2, 3)) - jnp.sum(dwell * diagonal, axis=(0, 2))
+    there = jnp.sum(dwell, axis=1, keepdims=True)
+    marginal = jnp.where(there > 0, dwell / jnp.where(there > 0, there, 1.0), 1.0 / dwell.shape[1])
+    dwell = marginal * evidence.dt
+    entropy = value - jnp.sum(_xlogy(transitions, off), axis=(1, 2, 3)) - jnp.sum(dwell * diagonal, axis=(1, 2))
     return State(transitions, dwell, marginal, entropy, jnp.maximum(first, 0.0))
 
 
@@ -146,11 +151,42 @@ def objective(state: State, tables: Tables) -> Array:
     return jnp.sum(state.entropy, axis=0) + energy(state.marginal, state.transitions, state.dwell, tables)
 
 
-def child_response(state: State, tables: Tables, dt: Array) -> Array:
-    """Psi (C, N, S, B): derivative of the children's terms with respect to a node's time in each state."""
-    slope = jax.grad(lambda q: jnp.sum(energy(q, state.transitions, state.dwell, tables)))(state.marginal)
-    step = dt[:, None, None]
-    return jnp.where(step > 0, slope / jnp.where(step > 0, step, 1.0), 0.0)
+def child_response(state: State, tables: Tables, off: Array, dt: Array) -> Array:
+    """Psi (N, S, C, B): derivative of the children's terms with respect to a node's time in each state.
+
+    `off` are the effective rates at the state. The derivative of a product of marginals with respect to one of them is the
+    product divided by it; marginals are kept away from zero for that, by far less than they are known.
+    """
+    n, states, *cells = state.marginal.shape
+    floor = float(jnp.finfo(off.dtype).eps) ** 0.75
+    q = jnp.maximum(state.marginal, floor)
+    positive = off > 0
+    bridge = jnp.where(positive, state.transitions / jnp.where(positive, off, 1.0), 0.0)
+    tall = tables.geometric.shape[1]
+    gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge.reshape(n, states * states, -1))
+    gain = gain - jnp.matmul(tables.exit, state.dwell.reshape(n, states, -1))
+    weighted = gain * parent_states(q, tables).reshape(gain.shape)
+    slope = jnp.zeros((n + 1, states, *cells), off.dtype)
+    extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
+    for p in range(tables.select.shape[0]):
+        parents = tables.parents[:, p]
+        share = jnp.matmul(tables.select[p].transpose(0, 2, 1), weighted).reshape(n, states, *cells)
+        slope = slope.at[parents].add(share / extended[parents])
+    return jnp.where(dt > 0, slope[:-1] / jnp.where(dt > 0, dt, 1.0), 0.0)
+
+
+@jax.jit
+def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Array, Array]:
+    """Exact expected dwell (N, S) and transitions (N, S, S) of nodes that do not drive each other, and ln Z (B,).
+
+    `rates` (N, S, S) has a zero diagonal.
+    """
+    n_points, _, _, n_columns = evidence.likelihood.shape
+    off = jnp.broadcast_to(rates[..., None, None], (*rates.shape, n_points - 1, n_columns))
+    leave = jnp.sum(off, axis=2)
+    state = _answer(off, -leave, evidence, initial)
+    value = state.entropy + jnp.sum(_xlogy(state.transitions, off), (1, 2, 3)) - jnp.sum(state.dwell * leave, (1, 2))
+    return jnp.sum(state.dwell, axis=(2, 3)), jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
 
 
 def start(evidence: Evidence, tables: Tables) -> State:
@@ -161,11 +197,11 @@ def start(evidence: Evidence, tables: Tables) -> State:
     n_points, n_nodes, n_states, n_columns = evidence.likelihood.shape
     uniform = (np.arange(n_states) < tables.cards[:, None]) / tables.cards[:, None]
     kind = evidence.dt.dtype
-    shape = (n_points - 1, n_nodes, n_states, n_columns)
+    shape = (n_nodes, n_states, n_points - 1, n_columns)
     return State(
-        np.zeros((n_points - 1, n_nodes, n_states, n_states, n_columns), kind),
+        np.zeros((n_nodes, n_states, n_states, n_points - 1, n_columns), kind),
         np.zeros(shape, kind),
-        np.broadcast_to(uniform[None, :, :, None], shape).astype(kind),
+        np.broadcast_to(uniform[:, :, None, None], shape).astype(kind),
         np.full((n_nodes, n_columns), -np.inf, kind),
         np.zeros((n_nodes, n_states, n_columns), kind),
     )
@@ -184,7 +220,7 @@ def sweeps(evidence: Evidence, tables: Tables, state: State, tol: Array, max_swe
     def sweep(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
         state, value, _, count = carry
         off, leave = effective_rates(state.marginal, tables)
-        psi = child_response(state, tables, evidence.dt)
+        psi = child_response(state, tables, off, evidence.dt)
         answer = _answer(off, psi - leave, evidence, tables.initial)
 
         def shorter(inner: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -214,12 +250,15 @@ def sweeps(evidence: Evidence, tables: Tables, state: State, tol: Array, max_swe
 @jax.jit
 def statistics(state: State, tables: Tables) -> tuple[Array, Array]:
     """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
-    u = parent_states(state.marginal, tables)
-    off = jnp.einsum("cnub,nuxy->cnxyb", u, tables.geometric)
+    off, _ = effective_rates(state.marginal, tables)
     positive = off > 0
     bridge = jnp.where(positive, state.transitions / jnp.where(positive, off, 1.0), 0.0)
-    dwell = jnp.einsum("cnxb,cnub->nux", state.dwell, u)
-    return dwell, jnp.einsum("cnxyb,cnub->nuxy", bridge, u) * tables.geometric
+    u = parent_states(state.marginal, tables)
+    n, states = bridge.shape[:2]
+    flat = u.reshape(n, u.shape[1], -1)
+    dwell = jnp.matmul(flat, state.dwell.reshape(n, states, -1).transpose(0, 2, 1))
+    moves = jnp.matmul(flat, bridge.reshape(n, states * states, -1).transpose(0, 2, 1))
+    return dwell, moves.reshape(n, -1, states, states) * tables.geometric
 
 
 @jax.jit
@@ -231,13 +270,13 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
 
     def advance(q: Array, off: Array, leave: Array, dt: Array) -> Array:
         matrix, _ = exponential(off, -leave, dt[None])
-        q = jnp.sum(q[:, :, None] * matrix[0], axis=1)
+        q = jnp.sum(q[:, :, None] * matrix[:, :, :, 0], axis=1)
         return q / jnp.sum(q, axis=1, keepdims=True)
 
     def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
         dt, seen = cell
-        middle = advance(q, *effective_rates(q[None], tables), 0.5 * dt)
-        q = advance(q, *effective_rates(middle[None], tables), dt) * seen
+        middle = advance(q, *effective_rates(q[:, :, None], tables), 0.5 * dt)
+        q = advance(q, *effective_rates(middle[:, :, None], tables), dt) * seen
         total = jnp.sum(q, axis=1)
         return q / total[:, None], jnp.sum(jnp.log(total), axis=0)
 
@@ -251,7 +290,7 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
 def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Array:
     """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
     off, leave = effective_rates(state.marginal, tables)
-    psi = child_response(state, tables, evidence.dt)
+    psi = child_response(state, tables, off, evidence.dt)
 
     def total(boost: Array) -> Array:
         boosted = evidence._replace(likelihood=evidence.likelihood * (1 + boost))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
+from ctbnlearn.inference.engine import PathEngine, PathRates
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -40,34 +40,29 @@ class Schedule:
     max_iter: int = 50
     tol: float = 1e-3
     max_sweeps: int = 20
-    max_inner: int = 20
+    max_inner: int = 3
 
 
 def fit_decoupled(
     obs: Observations, possible: Sequence[BoolArray | None], *, precision: str, rounds: int = 50, tol: float = 1e-2
-) -> tuple[list[FloatArray], JointTables]:
-    """Fit every node alone: its rates (S, S), and its expected statistics.
+) -> tuple[list[FloatArray], list[float]]:
+    """Fit every node alone: its rates (S, S), and its transitions per unit of time and target state.
 
     Exact at any step, so the grid holds the observations alone. The prior of each rate is Gamma(1, typical gap).
     """
     cards = [v.n_states for v in obs.variables]
     off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
     span = float((obs.end - obs.start).sum())
-    seen = max(1.0, obs.n_values / len(cards))
-    gap = span / seen if span > 0 else 1.0
+    gap = span / max(1.0, obs.n_values / len(cards)) if span > 0 else 1.0
     engine = PathEngine(obs, max(span, 1.0), precision=precision)
     rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
-    initial = [np.full(card, 1 / card) for card in cards]
     for _ in range(rounds):
-        tables = [r[None] for r in rates]
-        engine.forget()
-        _, found = engine.statistics(PathRates(cards, [()] * len(cards), tables, tables, initial), tol=0.0, max_sweeps=1)
-        old, rates = rates, [
-            mask * (1 + m[0]) / (gap + t[0][:, None]) for mask, m, t in zip(off, found.transitions, found.dwell)
-        ]
+        found = engine.alone(rates)
+        old, rates = rates, [mask * (1 + m) / (gap + t[:, None]) for mask, (t, m) in zip(off, found)]
         if max(abs(new.sum() / max(was.sum(), 1e-300) - 1) for new, was in zip(rates, old)) < tol:
             break
-    return rates, found
+    mean = [max(m.sum(), 1e-3) / (t.sum() * (len(t) - 1)) if t.sum() > 0 else 1.0 for t, m in found]
+    return rates, mean
 
 
 class EM:
@@ -113,7 +108,7 @@ class EM:
         """Iterate to convergence; returns F."""
         sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
         flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
-        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial))
+        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
         value = self._update_rates()
         small = self.schedule.tol * self.engine.n_trajectories
         for self.n_iter in range(1, self.schedule.max_iter + 1):

@@ -11,7 +11,7 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.engine import JointTables, PathEngine, default_step
+from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
@@ -47,9 +47,9 @@ def fit_incomplete(
             f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many to weigh sets of up to "
             f"{rules.largest} from incomplete data; set max_parents=2, or restrict `candidates` to about 8 per variable"
         )
-    start_rates, alone = fit_decoupled(obs, possible, precision=settings.precision)
+    start_rates, mean_rates = fit_decoupled(obs, possible, precision=settings.precision)
     problems = [
-        NodeProblem.build(i, rules.sets(i), rules, cards, judgement, _mean_rate(alone, i, cards[i]), possible[i])
+        NodeProblem.build(i, rules.sets(i), rules, cards, judgement, mean_rates[i], possible[i])
         for i in range(len(cards))
     ]
     step = default_step([float(r.sum(1).max()) for r in start_rates]) if settings.step is None else settings.step
@@ -92,8 +92,3 @@ def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -
         weights = np.ones(len(problem.sets))
     return weights / weights.sum()
 
-
-def _mean_rate(alone: JointTables, node: int, card: int) -> float:
-    """Expected transitions of a node per unit of time and target state, in the decoupled fit."""
-    time, moves = float(alone.dwell[node].sum()), float(alone.transitions[node].sum())
-    return max(moves, 1e-3) / (time * (card - 1)) if time > 0 else 1.0

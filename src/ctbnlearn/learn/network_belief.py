@@ -18,7 +18,8 @@ from ctbnlearn.structure.expected import ExpectedPairTables, PathRows
 from ctbnlearn.structure.problem import NodeProblem
 from ctbnlearn.structure.projection import Projection
 
-MOST_JOINT_STATES = 256  # joint parent states a node's path rates may depend on
+MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
+MOST_ACTIVE_STATES = 16  # joint states of the active parents of a node with many candidates
 SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
 MOST_ACTIVE_SETS = 512
 
@@ -34,7 +35,11 @@ class DenseBelief:
         Per node the belief over sets inside the pool.
     weights
         Per node the weights of all its sets.
+    room
+        Active parents and joint states that the path rates make room for.
     """
+
+    room = (1, 1)
 
     def __init__(
         self,
@@ -65,7 +70,7 @@ class DenseBelief:
     def path_rates(self, initial: Sequence[FloatArray]) -> PathRates:
         """Path rates of all nodes."""
         both = [belief.path_rates() for belief in self.beliefs]
-        return PathRates(self.cards, self.pools, [b[0] for b in both], [b[1] for b in both], initial)
+        return PathRates(self.cards, self.pools, [b[0] for b in both], [b[1] for b in both], initial, self.room)
 
     def divergence(self) -> float:
         """The part of F that does not depend on the paths."""
@@ -78,6 +83,8 @@ class DenseBelief:
 
 class SparseBelief(DenseBelief):
     """Beliefs over all sets of up to two parents, with few active parents a node."""
+
+    room = (int(np.log2(MOST_ACTIVE_STATES)), MOST_ACTIVE_STATES)
 
     def __init__(
         self,
@@ -137,7 +144,7 @@ def choose_active(
         if chosen and weights[k] < SMALLEST_WEIGHT:
             break
         union = pool.union(problem.sets.numbers(int(k)))
-        if np.prod([cards[j] for j in union], dtype=float) <= MOST_JOINT_STATES or not chosen:
+        if np.prod([cards[j] for j in union], dtype=float) <= MOST_ACTIVE_STATES or not chosen:
             pool = union
             chosen.append(int(k))
     return np.array(chosen), tuple(sorted(pool))
@@ -148,7 +155,7 @@ def path_rows(engine: PathEngine) -> PathRows:
     marginal, dt, transitions = [], [], []
     for block, state in engine.current_states():
         keep = np.nonzero(block.dt > 0)
-        marginal.append(np.asarray(state.marginal, float)[keep[0], :, :, keep[1]])
-        transitions.append(np.asarray(state.transitions, float)[keep[0], :, :, :, keep[1]])
+        marginal.append(np.asarray(state.marginal, float)[:, :, *keep].transpose(2, 0, 1))
+        transitions.append(np.asarray(state.transitions, float)[:, :, :, *keep].transpose(3, 0, 1, 2))
         dt.append(block.dt[keep])
     return PathRows(np.concatenate(marginal), np.concatenate(dt), np.concatenate(transitions))

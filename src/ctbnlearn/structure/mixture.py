@@ -95,7 +95,7 @@ class MixtureObjective:
         """F(p); without a barrier (lambda <= 0) its last term is left out."""
         total = self.terms(p).sum(-1)
         if self.barrier > 0:
-            total = total + self.barrier * np.log(p).sum(-1)
+            total = total + self.barrier * np.log(np.maximum(p, 1e-300)).sum(-1)
         return total
 
     def gradient(self, p: FloatArray) -> FloatArray:

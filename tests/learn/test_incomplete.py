@@ -1,0 +1,356 @@
+"""StructureLearner on incomplete data: accuracy, monotone objective, symmetries, corners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import exact_em
+from sklearn.exceptions import ConvergenceWarning
+
+import ctbnlearn as cl
+from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
+from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.learn import network_belief
+from ctbnlearn.learn.network_belief import choose_active, path_rows
+from ctbnlearn.structure.expected import ExpectedPairTables
+from ctbnlearn.structure.parent_sets import enumerate_sets
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.projection import Projection
+
+
+def protocol(seed, n_trajectories, n=5, coupling=0.6):
+    """The paper's: in-degree <= 2, 10 transitions, 10 observations at uniform times, noise variance 0.2."""
+    net = cl.random_network(n, 2, coupling=coupling, rng=seed)
+    paths = cl.simulate(net, n_trajectories, n_transitions=10, rng=1000 + seed)
+    return net, cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=2000 + seed)
+
+
+def small(seed=1, n=3, n_trajectories=8, **arguments):
+    net = cl.random_network(n, 2, rng=seed)
+    paths = cl.simulate(net, n_trajectories, horizon=3.0, rng=seed)
+    return net, cl.observe(paths, n_times=5, noise=cl.GaussianNoise(0.3), rng=seed, **arguments)
+
+
+def compare(seeds, n_trajectories, *learners):
+    out = []
+    for seed in seeds:
+        net, obs = protocol(seed, n_trajectories)
+        if not 0 < len(net.edges) < 20:
+            continue
+        found = [cl.edge_scores(net, learn(obs)) for learn in learners]
+        out.append([(f["auroc"], f["aupr"]) for f in found])
+    return np.mean(out, axis=0)
+
+
+def posterior(obs):
+    return cl.StructureLearner().fit(obs).edge_probabilities_
+
+
+def test_accuracy_equals_that_of_the_exact_e_step():
+    ours, exact = compare(range(8), 40, posterior, lambda obs: exact_em.learn(obs, 4))
+    assert (ours >= exact - 0.01).all(), (ours, exact)
+    assert ours[0] >= 0.92
+    assert ours[1] >= 0.87
+
+
+@pytest.mark.slow
+def test_accuracy_on_thirty_graphs():
+    def mixture(obs):
+        return cl.StructureLearner.paper().fit(obs).edge_probabilities_
+
+    ours, exact, paper = compare(range(30), 40, posterior, lambda obs: exact_em.learn(obs, 4), mixture)
+    print("AUROC, AUPR at 40 trajectories: posterior", ours, "exact E-step", exact, "mixture", paper)
+    assert (ours >= exact - 0.01).all()
+    assert ours[0] >= 0.92
+    assert ours[1] >= 0.87
+    many = compare(range(30), 160, posterior)[0]
+    print("posterior at 160 trajectories", many)
+    assert many[0] >= 0.98
+    assert many[1] >= 0.96
+
+
+@pytest.mark.parametrize("coupling", [0.6, 3.0])
+@pytest.mark.parametrize("initial", ["uniform", "full", "random"])
+def test_the_objective_never_falls(coupling, initial):
+    for seed in range(2):
+        net, obs = protocol(seed, 20, n=4, coupling=coupling)
+        learner = cl.StructureLearner(initial=initial, random_state=seed, max_iter=30).fit(obs)
+        steps = np.diff(learner.history_.objective)
+        assert len(steps) > 3
+        assert (steps >= -1e-9 * abs(learner.objective_)).all(), steps.min()
+        assert learner.history_.objective[-1] == learner.objective_
+
+
+def test_objective_without_coupling_is_the_evidence_under_the_prior():
+    """One variable, complete certainty about its path: F is the closed-form score of its transitions and dwell."""
+    net = cl.random_network(1, rng=0)
+    paths = cl.simulate(net, 5, horizon=3.0, rng=0)
+    dense_grid = np.linspace(0, 3, 601)
+    obs = cl.observe(paths, times=dense_grid, rng=0)
+    learner = cl.StructureLearner(rate_prior=(1.0, 1.0), initial_distribution="uniform").fit(obs)
+    whole = cl.StructureLearner(rate_prior=(1.0, 1.0)).fit(paths)
+    # densities of jumps against probabilities of jumping within one of the short intervals
+    expected = whole.objective_ + paths.n_transitions * np.log(3 / 600) + 5 * np.log(0.5)
+    assert learner.objective_ == pytest.approx(expected, abs=0.1)
+    np.testing.assert_allclose(learner.network_.cims[0], whole.network_.cims[0], rtol=0.02)
+
+
+def relabelled(obs, order):
+    """The same data with variables in another order and the states of each swapped."""
+    series = []
+    for j in order:
+        s = obs.series[j]
+        likelihood = np.exp(s.log_likelihood())[:, ::-1]
+        series.append((s, likelihood))
+    times = [s.times[s.offsets[k] : s.offsets[k + 1]] for s, _ in series[:1] for k in range(obs.n_trajectories)]
+    tables = [
+        [like[s.offsets[k] : s.offsets[k + 1]] for s, like in series] for k in range(obs.n_trajectories)
+    ]
+    names = {obs.names[j]: (1, -1) for j in order}
+    return cl.Observations.from_likelihoods(times, tables, names, start=obs.start, end=obs.end)
+
+
+def test_relabelling_order_and_time_unit_do_not_matter():
+    net, obs = small()
+    base = cl.StructureLearner(tol=1e-6).fit(obs)
+    p = base.edge_probabilities_
+    order = [2, 0, 1]
+    found = cl.StructureLearner(tol=1e-6).fit(relabelled(obs, order)).edge_probabilities_
+    np.testing.assert_allclose(found, p[np.ix_(order, order)], atol=1e-4)
+    shuffled = obs.select(np.random.default_rng(0).permutation(obs.n_trajectories))
+    np.testing.assert_allclose(cl.StructureLearner(tol=1e-6).fit(shuffled).edge_probabilities_, p, atol=1e-4)
+    hours = cl.Observations(
+        obs.variables,
+        tuple(type(s)(s.offsets, s.times / 60, s.values, s.noise) for s in obs.series),
+        obs.start / 60,
+        obs.end / 60,
+    )
+    quick = cl.StructureLearner(tol=1e-6).fit(hours)
+    np.testing.assert_allclose(quick.edge_probabilities_, p, atol=1e-4)
+    np.testing.assert_allclose(quick.network_.cims[0], 60 * base.network_.cims[0], rtol=1e-3)
+
+
+def test_single_precision_agrees():
+    net, obs = protocol(3, 20, n=4)
+    double = cl.StructureLearner().fit(obs).edge_probabilities_
+    single = cl.StructureLearner(precision="float32").fit(obs).edge_probabilities_
+    np.testing.assert_allclose(single, double, atol=1e-2)
+
+
+def corner_cases():
+    net = cl.random_network(3, 2, coupling=3.0, rng=2)
+    paths = cl.simulate(net, 3, horizon=5.0, rng=2)
+    sharp = cl.observe(paths, n_times=6, rng=1)
+    yield "sharp", sharp, {}
+    yield "at time 0 and at the end", cl.observe(paths, times=[0.0, 5.0], rng=1), {}
+    yield "one observation", cl.observe(paths, n_times=1, rng=1), {}
+    yield "no observation", cl.observe(paths, n_times=0, rng=1), {}
+    yield "mostly holes", cl.observe(paths, n_times=4, missing=0.8, rng=1), {}
+    yield "close together", cl.observe(paths, times=[1.0, 1.0 + 1e-9, 1.0 + 2e-9, 3.0], rng=1), {}
+    yield "tiny prior", sharp, {"rate_prior": (0.01, 0.01)}
+    yield "full start", sharp, {"initial": "full"}
+    point = cl.Observations.from_likelihoods([[2.0], [0.0]], [[[[1, 0]]] * 3, [[[0, 1]]] * 3], net.variables)
+    yield "trajectories of one point", point, {}
+    gap = cl.simulate(net, 2, horizon=200.0, rng=1)
+    yield "gaps of 100 mean dwell times", cl.observe(gap, times=[0.0, 100.0, 200.0], rng=1), {}
+    mixed = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 4], rng=2)
+    yield "mixed states", cl.observe(cl.simulate(mixed, 4, horizon=3.0, rng=1), n_times=5, missing=0.3, rng=1), {}
+    yield "far outliers", cl.observe(paths, n_times=5, noise=cl.GaussianNoise(1e-8), rng=1), {}
+
+
+@pytest.mark.parametrize("weights", ["posterior", "mixture"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_corners_are_finite(weights):
+    for name, obs, parameters in corner_cases():
+        learner = cl.StructureLearner(weights=weights, max_iter=5, **parameters).fit(obs)
+        p = learner.edge_probabilities_
+        assert np.isfinite(p).all(), name
+        assert ((p >= 0) & (p <= 1)).all(), name
+        assert np.isfinite(learner.history_.objective).all(), name
+        assert all(np.isfinite(c).all() for c in learner.network_.cims), name
+        later = learner.predict(obs, [obs.end.max(), obs.end.max() + 1.0])
+        assert all(np.allclose(v.sum(-1), 1) for v in later.values()), name
+        assert np.isfinite(learner.score(obs)), name
+
+
+def test_transitions_that_cannot_happen_have_rate_zero():
+    healthy_ill_dead = {"x0": [("healthy", "ill"), ("ill", "dead"), ("healthy", "dead")]}
+    base = cl.random_network(2, 0, rng=0)
+    net = cl.CTBN(
+        {"x0": ("healthy", "ill", "dead"), "x1": (-1, 1)},
+        {"x0": ["x1"]},
+        {
+            "x0": [
+                [[-0.3, 0.2, 0.1], [0, -0.2, 0.2], [0, 0, 0]],
+                [[-1.3, 1.0, 0.3], [0, -2.0, 2.0], [0, 0, 0]],
+            ],
+            "x1": base.cims[1][0],
+        },
+        {"x0": [1, 0, 0]},
+    )
+    paths = cl.simulate(net, 150, horizon=4.0, rng=1)
+    obs = cl.observe(paths, n_times=6, rng=1)
+    for weights in ("posterior", "mixture"):
+        learner = cl.StructureLearner(weights=weights, transitions=healthy_ill_dead).fit(obs)
+        cims = learner.network_.cims[0]
+        assert (cims[:, [1, 2, 2], [0, 0, 1]] == 0).all()
+        assert (cims[:, [0, 0, 1], [1, 2, 2]] > 0).all()
+        assert learner.edge_probabilities_[1, 0] > 0.5
+    whole = cl.StructureLearner(transitions={"x0": np.triu(np.ones((3, 3)))}).fit(paths)
+    assert (whole.network_.cims[0][:, [1, 2, 2], [0, 0, 1]] == 0).all()
+    assert whole.edge_probabilities_[1, 0] > 0.99
+    with pytest.raises(DataError, match="does not allow"):
+        cl.StructureLearner(transitions={"x0": [("ill", "healthy")]}).fit(paths)
+    with pytest.raises(CtbnlearnError, match="probability zero"):
+        cl.StructureLearner(transitions={"x0": [("ill", "healthy")]}).fit(obs)
+    for bad in ({"zz": []}, {"x0": [("well", "ill")]}, {"x0": np.ones((2, 2))}, ["x0"]):
+        with pytest.raises(ParameterError, match="transitions"):
+            cl.StructureLearner(transitions=bad).fit(obs)
+
+
+def test_restricted_search_is_at_least_as_good():
+    better = []
+    for seed in range(3):
+        net, obs = protocol(10 + seed, 40)
+        rng = np.random.default_rng(seed)
+        wrong = [e for e in np.argwhere((net.adjacency + np.eye(5)) == 0)]
+        extra = rng.permutation(len(wrong))[: len(net.edges)]
+        prior = net.adjacency.copy()
+        for k in extra:
+            prior[tuple(wrong[k])] = 1
+        restricted = cl.StructureLearner(candidates=prior).fit(obs).edge_probabilities_
+        assert not restricted[prior == 0].any()
+        better.append(
+            cl.edge_scores(net, restricted)["aupr"] - cl.edge_scores(net, posterior(obs))["aupr"]
+        )
+    assert np.mean(better) >= 0
+
+
+def test_rules_and_required_edges():
+    net, obs = small()
+    learner = cl.StructureLearner(max_parents=1, required=[("x0", "x1")], forbidden=[("x2", "x0")]).fit(obs)
+    assert learner.edge_probabilities_[0, 1] == 1
+    assert learner.edge_probabilities_[2, 0] == 0
+    assert learner.edge_probabilities_[2, 1] == 0
+
+
+def test_after_learning():
+    net, obs = small(n_trajectories=20)
+    learner = cl.StructureLearner().fit(obs)
+    assert learner.converged_
+    smoothed = learner.smooth(obs, [0.0, 1.0, 2.5])
+    np.testing.assert_allclose(
+        smoothed["x0"], cl.variational.smooth(learner.network_, obs, [0.0, 1.0, 2.5])["x0"], atol=1e-12
+    )
+    exact = cl.exact.smooth(learner.network_, obs, [0.0, 1.0, 2.5])
+    assert max(np.abs(smoothed[v] - exact[v]).mean() for v in net.names) < 0.02
+    later = learner.predict(obs, [3.5, 50.0])
+    far = cl.exact.smooth(learner.network_, obs, [3.5, 50.0])
+    assert max(np.abs(later[v] - far[v]).mean() for v in net.names) < 0.05
+    with pytest.raises(ParameterError, match="use smooth"):
+        learner.predict(obs, [1.0])
+    wrong = cl.StructureLearner(rate_prior=(1000.0, 10.0), candidates=[]).fit(obs)  # hundred times too fast
+    assert learner.score(obs) > wrong.score(obs)
+    paths = cl.simulate(net, 5, horizon=2.0, rng=0)
+    assert np.isfinite(learner.score(paths))
+
+
+def test_convergence_is_reported():
+    _, obs = protocol(0, 20, n=4)
+    seen = []
+    with pytest.warns(ConvergenceWarning, match="1 rounds"):
+        learner = cl.StructureLearner(max_iter=1, callback=lambda k, f: seen.append((k, f))).fit(obs)
+    assert not learner.converged_
+    assert seen == [(1, learner.objective_)]
+
+
+def test_random_starts_keep_the_best():
+    _, obs = protocol(1, 20, n=4)
+    one = cl.StructureLearner(initial="random", n_init=1, random_state=5).fit(obs)
+    three = cl.StructureLearner(initial="random", n_init=3, random_state=5).fit(obs)
+    assert three.objective_ >= one.objective_
+
+
+def test_paper_preset_learns():
+    net, obs = protocol(2, 40)
+    exhaustive = cl.StructureLearner.paper().fit(obs)
+    greedy = cl.StructureLearner.paper(exhaustive=False, max_parents=4).fit(obs)
+    for learner in (exhaustive, greedy):
+        assert np.isfinite(learner.objective_)
+        assert cl.edge_scores(net, learner.edge_probabilities_)["auroc"] > 0.6
+
+
+def test_all_pairs_by_products_equal_the_joint_table():
+    """The tables of every set, with every candidate active: one big table against matrix products."""
+    cards = [2, 3, 2, 2]
+    net = cl.random_network(4, 3, dynamics="random", n_states=cards, rng=4)
+    obs = cl.observe(cl.simulate(net, 5, horizon=2.0, rng=1), n_times=4, noise=cl.LabelNoise(0.2), rng=1)
+    pools = [tuple(j for j in range(4) if j != i) for i in range(4)]
+    rng = np.random.default_rng(0)
+    rates = [rng.gamma(2, 0.3, (int(np.prod([cards[j] for j in pool])), c, c)) for pool, c in zip(pools, cards)]
+    path_rates = PathRates(cards, pools, rates, rates, [np.full(c, 1 / c) for c in cards])
+    engine = PathEngine(obs, 0.3)
+    _, found = engine.statistics(path_rates, tol=1e-6, max_sweeps=50)
+    tables = ExpectedPairTables(path_rows(engine), cards, pools, rates)
+    for i in range(4):
+        sets = enumerate_sets(pools[i], [], 2, net.names, i)
+        joint = Projection(pools[i], sets, cards)
+        expected = {}
+        for g in joint.groups(found.dwell[i], found.transitions[i]):
+            for k, d, m in zip(g.index, g.dwell, g.transitions):
+                expected[k] = d, m
+        for g in tables.groups(i, sets):
+            for k, d, m in zip(g.index, g.dwell, g.transitions):
+                np.testing.assert_allclose(d, expected[k][0], atol=1e-9)
+                np.testing.assert_allclose(m, expected[k][1], atol=1e-9)
+
+
+def test_many_candidates_give_the_same_answer_as_few(monkeypatch):
+    """With the listing of joint states switched off, the sparse engine finds what the dense one finds."""
+    from ctbnlearn.learn import incomplete
+
+    net, obs = protocol(4, 40)
+    dense = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
+    monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
+    sparse = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
+    np.testing.assert_allclose(sparse, dense, atol=0.05)
+    with pytest.raises(ParameterError, match="max_parents=2"):
+        cl.StructureLearner(max_parents=3).fit(obs)
+
+
+def test_active_parents_are_those_of_heavy_sets(monkeypatch):
+    rules = EdgeRules.build(list("abcdefg"), 2, None, None, None)
+    problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Judgement(), 1.0)
+    weights = np.full(len(problem.sets), 1e-9)
+    heavy = [("a", "b"), ("a",), ("c", "d")]
+    for k, s in enumerate(problem.sets):
+        if s in heavy:
+            weights[k] = 0.5 if s == ("a", "b") else 0.2
+    active, pool = choose_active(problem, weights, [2] * 7)
+    assert {problem.sets[int(k)] for k in active} == set(heavy)
+    assert pool == (0, 1, 2, 3)
+    monkeypatch.setattr(network_belief, "MOST_ACTIVE_STATES", 4)
+    active, pool = choose_active(problem, weights, [2] * 7)
+    assert {problem.sets[int(k)] for k in active} == {("a", "b"), ("a",)}
+    assert pool == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"initial": "empty"}, "initial"),
+        ({"rates": "harmonic"}, "rates"),
+        ({"precision": "half"}, "precision"),
+        ({"n_init": 0}, "n_init"),
+        ({"max_iter": 1.5}, "max_iter"),
+        ({"tol": 0.0}, "tol"),
+        ({"step": -1.0}, "step"),
+        ({"step": "auto"}, "step"),
+        ({"initial_distribution": {"zz": [1, 0]}}, "zz"),
+        ({"initial_distribution": 3}, "initial_distribution"),
+    ],
+)
+def test_bad_parameters(parameters, words):
+    _, obs = small()
+    with pytest.raises(CtbnlearnError, match=words):
+        cl.StructureLearner(**parameters).fit(obs)
