@@ -53,7 +53,9 @@ def test_uncoupled_networks_are_exact_at_any_step(step, cards):
     net = cl.random_network(len(cards), 0, dynamics="random", n_states=cards, rng=3)
     paths = cl.simulate(net, 4, horizon=3.0, rng=1)
     obs = cl.observe(paths, n_times=5, noise={"x0": cl.GaussianNoise(0.4)}, missing=0.3, rng=2)
-    np.testing.assert_allclose(cl.variational.log_evidence(net, obs, step=step), cl.exact.log_evidence(net, obs), atol=1e-10)
+    np.testing.assert_allclose(
+        cl.variational.log_evidence(net, obs, step=step), cl.exact.log_evidence(net, obs), atol=1e-10
+    )
     times = [0.0, 0.4, 2.9, 3.0, 4.0]
     ours, exact = cl.variational.smooth(net, obs, times, step=step), cl.exact.smooth(net, obs, times)
     for name in net.names:
@@ -65,7 +67,9 @@ def test_uncoupled_networks_are_exact_at_any_step(step, cards):
 
 def test_rates_that_ignore_their_parents_are_exact_too():
     net, obs = example(coupling=0.0)
-    np.testing.assert_allclose(cl.variational.log_evidence(net, obs, step=1.0), cl.exact.log_evidence(net, obs), atol=1e-10)
+    np.testing.assert_allclose(
+        cl.variational.log_evidence(net, obs, step=1.0), cl.exact.log_evidence(net, obs), atol=1e-10
+    )
     times = np.linspace(0, 4, 7)
     ours, exact = cl.variational.smooth(net, obs, times, step=1.0), cl.exact.smooth(net, obs, times)
     for name in net.names:
@@ -82,7 +86,9 @@ def test_coupled_quantities_converge_at_second_order():
         engine = PathEngine(obs, step)
         value, joint = engine.statistics(PathRates.of_network(net), tol=1e-12, max_sweeps=2000)
         middle = cl.variational.smooth(net, obs, [1.5], step=step)["x1"][:, 0, 0]
-        found.append(np.concatenate([[value], *(d.reshape(-1) for d in joint.dwell), joint.transitions[1].reshape(-1), middle]))
+        found.append(
+            np.concatenate([[value], *(d.reshape(-1) for d in joint.dwell), joint.transitions[1].reshape(-1), middle])
+        )
     changes = np.abs(np.diff(found, axis=0))
     overall = np.linalg.norm(changes, axis=1)
     slopes = np.log2(overall[:-1] / overall[1:])
@@ -113,7 +119,11 @@ def mean_field(net, obs, step):
             u = kernels.parent_states(state.marginal, tables)
             off = possible * jnp.exp(jnp.einsum("nucb,nuxy->nxycb", u, log_rates))
             leave = jnp.einsum("nucb,nux->nxcb", u, tables.exit)
-            psi = jnp.where(evidence.dt > 0, slope(state.marginal, state.transitions, state.dwell) / jnp.maximum(evidence.dt, 1e-300), 0.0)
+            psi = jnp.where(
+                evidence.dt > 0,
+                slope(state.marginal, state.transitions, state.dwell) / jnp.maximum(evidence.dt, 1e-300),
+                0.0,
+            )
             new = answer(off, psi - leave, evidence, tables.initial)
             state = kernels.State(*(0.5 * (jnp.where(jnp.isfinite(a), a, b) + b) for a, b in zip(state, new)))
     keep = slice(0, len(block.trajectories))
@@ -130,7 +140,7 @@ def relative_errors(found, exact):
 
 
 def known_network_errors(coupling):
-    """Over 2 to 5 nodes: mean error of marginals, errors of totals (ours, mean field), errors of joint parent tables."""
+    """Over 2 to 5 nodes: errors of marginals, of totals (ours, mean field) and of joint parent tables."""
     marginal, ours, rival, joint = [], [], [], []
     for n in (2, 3, 4, 5):
         for seed in (1, 2):
@@ -159,6 +169,11 @@ def test_known_weakly_coupled_networks():
     assert middle[1].mean() < middle[2].mean()
 
 
+def autodiff(state, tables):
+    """Derivative of the children's terms with respect to the marginals."""
+    return jax.grad(lambda q: jnp.sum(kernels.energy(q, state.transitions, state.dwell, tables)))(state.marginal)
+
+
 def test_child_response_equals_autodiff():
     for cards in ([2, 2, 2, 2], [2, 3, 2, 4]):
         net = cl.random_network(4, 3, dynamics="random", n_states=cards, rng=2)
@@ -172,7 +187,7 @@ def test_child_response_equals_autodiff():
             dt = engine.blocks[0].dt
             off, _ = kernels.effective_rates(state.marginal, tables)
             ours = kernels.child_response(state, tables, off, dt) * dt
-            auto = jax.grad(lambda q: jnp.sum(kernels.energy(q, state.transitions, state.dwell, tables)))(state.marginal)
+            auto = autodiff(state, tables)
         real = np.arange(max(cards)) < np.array(cards)[:, None]
         np.testing.assert_allclose(np.asarray(ours)[real], np.where(dt > 0, auto, 0.0)[real], rtol=1e-7, atol=1e-9)
 
@@ -206,7 +221,10 @@ def test_an_uninformative_observation_changes_nothing():
         times.append(grid)
         tables.append(block)
     more = cl.Observations.from_likelihoods(times, tables, net.variables, start=0.0, end=4.0)
-    a, b = cl.variational.smooth(net, obs, [1.0, 3.0], step=0.02), cl.variational.smooth(net, more, [1.0, 3.0], step=0.02)
+    a, b = (
+        cl.variational.smooth(net, obs, [1.0, 3.0], step=0.02),
+        cl.variational.smooth(net, more, [1.0, 3.0], step=0.02),
+    )
     for name in net.names:
         np.testing.assert_allclose(a[name], b[name], atol=2e-4)  # the grids differ: equal to second order in the step
     uncoupled = cl.random_network(3, 0, rng=1)
@@ -223,13 +241,15 @@ def test_blocks_of_trajectories_do_not_matter(monkeypatch):
     parts = cl.variational.expected_statistics(net, obs)
     monkeypatch.setattr(engines, "KEEP_BYTES", 0)
     thrown_away = cl.variational.expected_statistics(net, obs)
-    for a, b, c in zip(whole.dwell + whole.transitions, parts.dwell + parts.transitions, thrown_away.dwell + thrown_away.transitions):
+    for a, b, c in zip(
+        whole.dwell + whole.transitions, parts.dwell + parts.transitions, thrown_away.dwell + thrown_away.transitions
+    ):
         np.testing.assert_allclose(a, b, atol=1e-4)
         np.testing.assert_allclose(a, c, atol=1e-4)
 
 
 def test_grid_holds_every_observation_and_no_long_cell():
-    net, obs = example(missing=0.4)
+    _net, obs = example(missing=0.4)
     queries = np.tile([0.0, 1.234, 5.0], (6, 1))
     for block in build_blocks(obs, 0.3, max_cells=60, queries=queries):
         points = np.concatenate([np.zeros((1, block.dt.shape[1])), np.cumsum(block.dt, axis=0)])

@@ -1,8 +1,8 @@
 """A structure learner whose E-step is exact: EM on the amalgamated chain, for small networks.
 
-Same model as the package's default (posterior weights, weak priors), but path posteriors come from the joint chain and
-scores are recomputed here from their definition. Only `ctbnlearn.exact`, itself tested against dense matrix exponentials,
-is shared.
+Same model as the package's default (posterior weights, weak priors), but path posteriors come from the joint chain
+and scores are recomputed here from their definition. Only `ctbnlearn.exact`, itself tested against dense matrix
+exponentials, is shared.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import variational as kernels
@@ -183,6 +183,33 @@ class PathEngine:
                 total = [a + b for a, b in zip(total, found)] if total else found
         return [(total[0][i, :c], total[1][i, :c, :c]) for i, c in enumerate(cards)]
 
+    def surroundings(self, rates: PathRates) -> list[tuple[int, kernels.Evidence, Any, Any]]:
+        """Per block: number of trajectories, evidence, child response and parent states of every node."""
+        out = []
+        for block, state in self.current_states():
+            with self._context():
+                tables = kernels.Tables(*self._cast(rates.tables))
+                psi, u = kernels.surroundings(tables, state, *self._cast((block.dt,)))
+                out.append((len(block.trajectories), self._evidence(block), psi, u))
+        return out
+
+    def local(
+        self, around: list[tuple[int, kernels.Evidence, Any, Any]], initial: FloatArray, node: int, *tables: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """One node under several sets of path rates `tables` (see `kernels.local`), the others held.
+
+        Returns ln Z summed over trajectories (M,), dwell (M, U, S) and transitions (M, U, S, S).
+        """
+        total: list[FloatArray] = []
+        with self._context():
+            for n, evidence, psi, u in around:
+                own = kernels.Evidence(evidence.dt, evidence.likelihood[:, node], evidence.log_scale[node])
+                found = kernels.local(own, *self._cast((initial,)), psi[node], u[node], *self._cast(tables))
+                value, *others = (np.asarray(a, float) for a in found)
+                new = [value[:, :n].sum(1), *others]
+                total = [a + b for a, b in zip(total, new)] if total else new
+        return total[0], total[1], total[2]
+
     def _check(self, block: Block, value: FloatArray) -> None:
         bad = np.flatnonzero(~np.isfinite(value))
         if bad.size:
@@ -225,7 +252,6 @@ class PathEngine:
         self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=look)
         return out
 
-
     def predictive(self, rates: PathRates) -> FloatArray:
         """Log likelihood of each observation given the earlier ones, summed per trajectory."""
         out: FloatArray = np.empty(self.n_trajectories)
@@ -250,7 +276,7 @@ class JointTables:
         self.parents, self.dwell, self.transitions, self.initial = parents, dwell, transitions, initial
 
 
-def default_step(rates: IntArray | FloatArray) -> float:
+def default_step(rates: Sequence[float]) -> float:
     """Longest cell for nodes with given overall exit rates: a quarter of the shortest mean dwell time."""
-    fastest = float(np.max(rates))
+    fastest = max(rates)
     return 0.25 / fastest if fastest > 0 else 1.0

@@ -1,7 +1,7 @@
 """Variational inference for a known network: smoothing, statistics, prediction.
 
-The star approximation of Linzner & Koeppl (2018), to which the mixture of the 2019 paper reduces when the structure is known.
-For networks too large for `ctbnlearn.exact`.
+The star approximation of Linzner & Koeppl (2018), to which the mixture of the 2019 paper reduces when the structure is
+known. For networks too large for `ctbnlearn.exact`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
 from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.model.ctbn import CTBN
 
-SETTLED = {"tol": 1e-7, "max_sweeps": 500}
+SETTLED: dict[str, Any] = {"tol": 1e-7, "max_sweeps": 500}
 
 
 def smooth(
@@ -116,8 +116,8 @@ def check_same_variables(network: CTBN, data: Any) -> None:
         raise ParameterError(f"Observations are needed, not {type(data).__name__}")
     if tuple(data.variables) != network.variables:
         raise ParameterError(
-            f"the data's variables {list(data.names)} with their states are not the network's {list(network.names)}; they must "
-            "agree in name, order and states"
+            f"the data's variables {list(data.names)} with their states are not the network's {list(network.names)}; "
+            "they must agree in name, order and states"
         )
 
 

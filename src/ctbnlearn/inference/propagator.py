@@ -16,7 +16,7 @@ SQUARINGS, TERMS = 10, 8  # accurate to rounding for generators times dt up to a
 
 
 def exponential(off: Array, diagonal: Array, dt: Array) -> tuple[Array, Array]:
-    """exp of the generator with off-diagonal `off` (N, S, S, C, B) and diagonal (N, S, C, B), times dt (C, B).
+    """Exp of the generator with off-diagonal `off` (N, S, S, C, B) and diagonal (N, S, C, B), times dt (C, B).
 
     Returns the scaled matrix (N, S, S, C, B) and the log of its scale (N, C, B).
     """

@@ -100,7 +100,7 @@ def effective_rates(q: Array, tables: Tables) -> tuple[Array, Array]:
 
 
 def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> Array:
-    """ln Z of every node and trajectory under given cell generators, (N, B)."""
+    """Ln Z of every node and trajectory under given cell generators, (N, B)."""
     matrix, log_scale = exponential(off, diagonal, evidence.dt)
 
     def step(mu: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -135,7 +135,7 @@ def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> 
 
 
 def _xlogy(x: Array, y: Array) -> Array:
-    """x ln y, zero where y is zero (a transition that cannot happen has no expected count)."""
+    """X ln y, zero where y is zero (a transition that cannot happen has no expected count)."""
     positive = y > 0
     return jnp.where(positive, x * jnp.log(jnp.where(positive, y, 1.0)), 0.0)
 
@@ -154,8 +154,8 @@ def objective(state: State, tables: Tables) -> Array:
 def child_response(state: State, tables: Tables, off: Array, dt: Array) -> Array:
     """Psi (N, S, C, B): derivative of the children's terms with respect to a node's time in each state.
 
-    `off` are the effective rates at the state. The derivative of a product of marginals with respect to one of them is the
-    product divided by it; marginals are kept away from zero for that, by far less than they are known.
+    `off` are the effective rates at the state. The derivative of a product of marginals with respect to one of them is
+    the product divided by it; marginals are kept away from zero for that, by far less than they are known.
     """
     n, states, *cells = state.marginal.shape
     floor = float(jnp.finfo(off.dtype).eps) ** 0.75
@@ -189,6 +189,42 @@ def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Arra
     return jnp.sum(state.dwell, axis=(2, 3)), jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
 
 
+@jax.jit
+def surroundings(tables: Tables, state: State, dt: Array) -> tuple[Array, Array]:
+    """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
+    off, _ = effective_rates(state.marginal, tables)
+    return child_response(state, tables, off, dt), parent_states(state.marginal, tables)
+
+
+@jax.jit
+def local(
+    own: Evidence, initial: Array, psi: Array, u: Array, geometric: Array, leave: Array
+) -> tuple[Array, Array, Array]:
+    """One node under M sets of path rates, the others held: ln Z (M, B), dwell (M, U, S), transitions (M, U, S, S).
+
+    Evidence, initial distribution, child response and parent states are the node's own; `geometric` (M, U, S, S) and
+    `leave` (M, U, S) stand on the joint states of its active parents.
+    """
+    many, tall, states = leave.shape
+    flat = u.reshape(tall, -1)
+    rates = jnp.einsum("ur,muxy->mxyr", flat, geometric).reshape(many, states, states, *u.shape[1:])
+    exits = jnp.einsum("ur,mux->mxr", flat, leave).reshape(many, states, *u.shape[1:])
+    points, _, columns = own.likelihood.shape
+    repeated = Evidence(
+        own.dt,
+        jnp.broadcast_to(own.likelihood[:, None], (points, many, states, columns)),
+        jnp.broadcast_to(own.log_scale, (many, columns)),
+    )
+    found = _answer(rates, psi - exits, repeated, jnp.broadcast_to(initial, (many, states)))
+    value = found.entropy + jnp.sum(_xlogy(found.transitions, rates), axis=(1, 2, 3))
+    value = value + jnp.sum(found.dwell * (psi - exits), axis=(1, 2))
+    positive = rates > 0
+    bridge = jnp.where(positive, found.transitions / jnp.where(positive, rates, 1.0), 0.0)
+    dwell = jnp.einsum("mxr,ur->mux", found.dwell.reshape(many, states, -1), flat)
+    moves = jnp.einsum("mxyr,ur->muxy", bridge.reshape(many, states, states, -1), flat) * geometric
+    return value, dwell, moves
+
+
 def start(evidence: Evidence, tables: Tables) -> State:
     """A state that knows nothing: uniform marginals, no transitions, F minus infinity.
 
@@ -208,7 +244,9 @@ def start(evidence: Evidence, tables: Tables) -> State:
 
 
 @jax.jit
-def sweeps(evidence: Evidence, tables: Tables, state: State, tol: Array, max_sweeps: Array) -> tuple[State, Array, Array]:
+def sweeps(
+    evidence: Evidence, tables: Tables, state: State, tol: Array, max_sweeps: Array
+) -> tuple[State, Array, Array]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
     Returns the state, F (B,) and the number of sweeps.

@@ -1,7 +1,7 @@
 """Expectation maximisation over paths, rates and parent sets (Algorithm 2 of the paper).
 
-Two loops: at fixed weights, path updates and rate updates alternate until F settles; then the weights of the parent sets
-are updated. For posterior weights with geometric rates every step raises F (or leaves it); each is recorded.
+Two loops: at fixed weights, path updates and rate updates alternate until F settles; then the weights of the parent
+sets are updated. For posterior weights with geometric rates every step raises F (or leaves it); each is recorded.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class EM:
         self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
         value = self._update_rates()
         small = self.schedule.tol * self.engine.n_trajectories
-        for self.n_iter in range(1, self.schedule.max_iter + 1):
+        for n_iter in range(1, self.schedule.max_iter + 1):
+            self.n_iter = n_iter
             for _ in range(self.schedule.max_inner):
                 before, value = value, self._update_rates()
                 if abs(value - before) < small:
@@ -134,9 +135,7 @@ class EM:
 
     def _expect(self, rates: PathRates) -> float:
         self.rates = rates
-        value, self.found = self.engine.statistics(
-            rates, tol=self.schedule.tol, max_sweeps=self.schedule.max_sweeps
-        )
+        value, self.found = self.engine.statistics(rates, tol=self.schedule.tol, max_sweeps=self.schedule.max_sweeps)
         return value
 
     def _record(self, phase: str) -> float:

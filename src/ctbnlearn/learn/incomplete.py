@@ -21,12 +21,13 @@ from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
 class IncompleteSettings:
     """What `StructureLearner` passes on: see its parameters."""
 
-    initial: str = "uniform"
-    n_init: int = 1
-    initial_distribution: Sequence[FloatArray] | None = None  # None: learn it
-    step: float | None = None
-    precision: str = "float64"
-    schedule: Schedule = Schedule()
+    initial: str
+    n_init: int
+    initial_distribution: Sequence[FloatArray] | None  # None: learn it
+    step: float | None
+    precision: str
+    refine: bool
+    schedule: Schedule
     seed: Any = None
 
 
@@ -44,8 +45,8 @@ def fit_incomplete(
     if not dense and rules.largest > 2:
         crowded = max(range(len(cards)), key=lambda i: len(rules.allowed[i]))
         raise ParameterError(
-            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many to weigh sets of up to "
-            f"{rules.largest} from incomplete data; set max_parents=2, or restrict `candidates` to about 8 per variable"
+            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many to weigh sets of "
+            f"up to {rules.largest} from incomplete data; set max_parents=2, or restrict `candidates` to about 8 each"
         )
     start_rates, mean_rates = fit_decoupled(obs, possible, precision=settings.precision)
     problems = [
@@ -53,7 +54,6 @@ def fit_incomplete(
         for i in range(len(cards))
     ]
     step = default_step([float(r.sum(1).max()) for r in start_rates]) if settings.step is None else settings.step
-    engine = PathEngine(obs, step, precision=settings.precision)
     learn_initial = settings.initial_distribution is None
     p0 = [np.full(c, 1 / c) for c in cards] if learn_initial else settings.initial_distribution
     best: EM | None = None
@@ -65,9 +65,8 @@ def fit_incomplete(
             belief = DenseBelief(problems, cards, rules.allowed, weights)
         else:
             belief = SparseBelief(problems, cards)
-        engine.forget()
         em = EM(
-            engine,
+            PathEngine(obs, step, precision=settings.precision),
             belief,
             start_rates,
             p0 or [],
@@ -79,6 +78,8 @@ def fit_incomplete(
         if best is None or em.history.objective[-1] > best.history.objective[-1]:
             best = em
     assert best is not None
+    if settings.refine and judgement.concentration is None:
+        best.belief.refine(best.engine, best.rates)
     return best
 
 
@@ -91,4 +92,3 @@ def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -
     else:
         weights = np.ones(len(problem.sets))
     return weights / weights.sum()
-

@@ -38,8 +38,8 @@ class StructureLearner(BaseEstimator):
     forbidden, required : graph or None
         Edges that must not, or must, be there.
     transitions : mapping or None
-        Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of that
-        variable have rate zero. Variables not named move freely.
+        Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of
+        that variable have rate zero. Variables not named move freely.
     weights : {"posterior", "mixture"}
         "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
     rates : {"geometric", "arithmetic"}
@@ -68,6 +68,9 @@ class StructureLearner(BaseEstimator):
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
     precision : {"float64", "float32"}
         Of the E-step.
+    refine : bool
+        After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
+        probabilities are better calibrated. Posterior weights only.
     random_state : int, Generator or None
         For initial="random".
     callback : callable or None
@@ -84,8 +87,8 @@ class StructureLearner(BaseEstimator):
     network_ : CTBN
         Most probable parent set of every node, posterior-mean rates.
     objective_ : float
-        Complete data: log evidence of the data, averaged over structures. Incomplete data: F, which approximates it but is
-        no bound and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective.
+        Complete data: log evidence of the data, averaged over structures. Incomplete data: F, which approximates it but
+        is no bound and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective.
     history_ : History
         Objective after every step.
     converged_ : bool
@@ -96,8 +99,8 @@ class StructureLearner(BaseEstimator):
     Notes
     -----
     Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
-    listed and sets of any size can be weighed. With more candidates `max_parents` must be 2 or less; the paths then depend
-    on the parents in sets of noticeable weight only.
+    listed and sets of any size can be weighed. With more candidates `max_parents` must be 2 or less; the paths then
+    depend on the parents in sets of noticeable weight only.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class StructureLearner(BaseEstimator):
         tol: float = 1e-3,
         step: float | None = None,
         precision: str = "float64",
+        refine: bool = True,
         random_state: Any = None,
         callback: Any = None,
     ) -> None:
@@ -151,6 +155,7 @@ class StructureLearner(BaseEstimator):
         self.tol = tol
         self.step = step
         self.precision = precision
+        self.refine = refine
         self.random_state = random_state
         self.callback = callback
 
@@ -158,8 +163,8 @@ class StructureLearner(BaseEstimator):
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
         """The model and hyper-parameters of Linzner et al. 2019.
 
-        Mixture weights with c = 0.9, the prior Gamma(5, 10) projected onto subsets, and all weight on the largest sets to
-        start from; the greedy search uses arithmetic path rates.
+        Mixture weights with c = 0.9, the prior Gamma(5, 10) projected onto subsets, and all weight on the largest sets
+        to start from; the greedy search uses arithmetic path rates.
 
         Parameters
         ----------
@@ -222,6 +227,8 @@ class StructureLearner(BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in options:
                 raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
+        if not isinstance(self.refine, (bool, np.bool_)):
+            raise ParameterError(f"refine must be True or False, not {self.refine!r}")
         for name, least in (("n_init", 1), ("max_iter", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
@@ -267,8 +274,8 @@ class StructureLearner(BaseEstimator):
             if mask is not None and (moves[0] * ~mask).any():
                 a, b = np.argwhere(moves[0] * ~mask)[0]
                 raise DataError(
-                    f"variable {v.name!r} jumps from {v.states[a]!r} to {v.states[b]!r} in the data, which `transitions` "
-                    "does not allow; allow it or correct the data"
+                    f"variable {v.name!r} jumps from {v.states[a]!r} to {v.states[b]!r} in the data, which "
+                    "`transitions` does not allow; allow it or correct the data"
                 )
         tables = tables_for(data, rules.allowed, rules.largest)
         problems, weights = [], []
@@ -302,18 +309,21 @@ class StructureLearner(BaseEstimator):
             self._initial_marginals(data),
             self.step,
             self.precision,
+            self.refine,
             Schedule(max_iter=self.max_iter, tol=self.tol),
             self.random_state,
         )
         em = fit_incomplete(data, rules, judgement, possible, settings, self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights)
-        self._set_network(data, em.belief.problems, em.belief.weights, *em.best_statistics(self.parent_sets_), em.found.initial)
+        self._set_network(
+            data, em.belief.problems, em.belief.weights, *em.best_statistics(self.parent_sets_), em.found.initial
+        )
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         if not em.converged:
             warnings.warn(
-                f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than tol={self.tol} nats "
-                "per trajectory; raise max_iter or tol",
+                f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than "
+                f"tol={self.tol} nats per trajectory; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
+from ctbnlearn.learn.local_evidence import local_weights
 from ctbnlearn.structure.belief import NodeBelief
 from ctbnlearn.structure.expected import ExpectedPairTables, PathRows
 from ctbnlearn.structure.problem import NodeProblem
@@ -35,6 +36,8 @@ class DenseBelief:
         Per node the belief over sets inside the pool.
     weights
         Per node the weights of all its sets.
+    active
+        Per node the numbers of the sets in its belief.
     room
         Active parents and joint states that the path rates make room for.
     """
@@ -51,6 +54,7 @@ class DenseBelief:
         self.problems, self.cards = list(problems), list(cards)
         self.pools = [tuple(p) for p in pools]
         self.weights = list(weights)
+        self.active: list[IntArray] = [np.arange(len(w)) for w in weights]
         self.beliefs = [
             NodeBelief(p, Projection(pool, p.sets, cards), w) for p, pool, w in zip(problems, self.pools, weights)
         ]
@@ -66,6 +70,14 @@ class DenseBelief:
         for belief in self.beliefs:
             belief.update_weights()
         self.weights = [b.weights for b in self.beliefs]
+
+    def refine(self, engine: PathEngine, rates: PathRates) -> None:
+        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight."""
+        for i, share in enumerate(local_weights(engine, rates, self.beliefs)):
+            active = self.active[i]
+            weights = self.weights[i].copy()
+            weights[active] = weights[active].sum() * share
+            self.weights[i] = weights
 
     def path_rates(self, initial: Sequence[FloatArray]) -> PathRates:
         """Path rates of all nodes."""
@@ -99,6 +111,7 @@ class SparseBelief(DenseBelief):
         super().__init__(smallest, cards, pools, [np.ones(1)] * len(problems))
         self.problems = list(problems)
         self.weights = [np.bincount(k, minlength=len(p.sets)).astype(float) for p, k in zip(problems, empty)]
+        self.active = empty
 
     def reweigh(self, engine: PathEngine, rates: PathRates, found: JointTables) -> None:
         """Weigh all sets of every node, then choose the active ones."""
@@ -106,6 +119,7 @@ class SparseBelief(DenseBelief):
         geometric = [rates.tables.geometric[i, :u, :s, :s] for i, (u, s) in enumerate(zip(rates.sizes, self.cards))]
         tables = ExpectedPairTables(rows, self.cards, rates.parents, geometric)
         pools, beliefs = [], []
+        self.active = []
         for i, problem in enumerate(self.problems):
             groups = list(tables.groups(i, problem.sets))
             self.weights[i] = problem.weights(groups)
@@ -125,14 +139,13 @@ class SparseBelief(DenseBelief):
             belief.set_rows(dwell, moves)
             pools.append(pool)
             beliefs.append(belief)
+            self.active.append(active)
             if self.progress is not None:
                 self.progress(i + 1, len(self.problems))
         self.pools, self.beliefs = pools, beliefs
 
 
-def choose_active(
-    problem: NodeProblem, weights: FloatArray, cards: Sequence[int]
-) -> tuple[IntArray, tuple[int, ...]]:
+def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int]) -> tuple[IntArray, tuple[int, ...]]:
     """Sets that drive the paths, and the union of their parents.
 
     Heaviest first, as long as the joint states of the union can be listed; light sets are left out.
@@ -154,8 +167,8 @@ def path_rows(engine: PathEngine) -> PathRows:
     """The engine's path posteriors as rows."""
     marginal, dt, transitions = [], [], []
     for block, state in engine.current_states():
-        keep = np.nonzero(block.dt > 0)
-        marginal.append(np.asarray(state.marginal, float)[:, :, *keep].transpose(2, 0, 1))
-        transitions.append(np.asarray(state.transitions, float)[:, :, :, *keep].transpose(3, 0, 1, 2))
-        dt.append(block.dt[keep])
+        cell, column = np.nonzero(block.dt > 0)
+        marginal.append(np.asarray(state.marginal, float)[:, :, cell, column].transpose(2, 0, 1))
+        transitions.append(np.asarray(state.transitions, float)[:, :, :, cell, column].transpose(3, 0, 1, 2))
+        dt.append(block.dt[cell, column])
     return PathRows(np.concatenate(marginal), np.concatenate(dt), np.concatenate(transitions))

@@ -70,8 +70,7 @@ class NodeBelief:
         """
         if self.problem.barrier is not None:
             return self._mixture_remainder()
-        a, b, alpha, beta = self.a, self.b, self._prior_shape, self._prior_rate
-        kl = (a - alpha) * digamma(a) - gammaln(a) + gammaln(alpha) + alpha * np.log(b / beta) + a * (beta - b) / b
+        kl = gamma_divergence(self.a, self.b, self._prior_shape, self._prior_rate)
         per_set = np.add.reduceat((kl * self.problem.possible).sum((1, 2)), self.projection.first)
         positive = self.weights > 0
         log_weights = np.log(np.where(positive, self.weights, 1.0))
@@ -88,3 +87,7 @@ class NodeBelief:
         value = objective.value(self.weights)
         return float(value - constants.sum() - energy)
 
+
+def gamma_divergence(a: FloatArray, b: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+    """KL of Gamma(a, b) from Gamma(alpha, beta), shapes and rates."""
+    return (a - alpha) * digamma(a) - gammaln(a) + gammaln(alpha) + alpha * np.log(b / beta) + a * (beta - b) / b

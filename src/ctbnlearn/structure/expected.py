@@ -109,6 +109,6 @@ class ExpectedPairTables:
 
 
 def _weighted(z: FloatArray, weight: FloatArray) -> FloatArray:
-    """z' diag(weight) z; one matrix with itself costs half of a general product."""
+    """Product z' diag(weight) z; one matrix with itself costs half of a general product."""
     scaled = z * np.sqrt(np.maximum(weight, 0.0))[:, None]
     return scaled.T @ scaled

@@ -1,7 +1,7 @@
 """The search problem: which parents each node may have, and how their sets are judged.
 
-Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required parents, and with
-the priors a `NodeProblem` that turns tables of parent sets into scores and weights.
+Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required parents, and
+with the priors a `NodeProblem` that turns tables of parent sets into scores and weights.
 """
 
 from __future__ import annotations
@@ -155,9 +155,7 @@ class NodeProblem:
         possible: BoolArray | None = None,
     ) -> NodeProblem:
         """Work out the priors of given sets of a node; `mean_rate` is its overall rate for rate_prior="auto"."""
-        shape, rate = rate_prior(
-            judgement.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate
-        )
+        shape, rate = rate_prior(judgement.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate)
         n_allowed, n_required = len(rules.allowed[node]), len(rules.required[node])
         log_prior = log_structure_prior(judgement.structure_prior, sets, node, n_allowed, n_required)
         off = ~np.eye(cards[node], dtype=bool)
@@ -228,7 +226,9 @@ def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence
         labels = list(states[i])
         if isinstance(value, np.ndarray):
             if value.shape != (len(labels),) * 2 or not np.isin(value, (0, 1)).all():
-                raise ParameterError(f"transitions of {name!r}: the matrix must be {len(labels)} x {len(labels)}, 0 and 1")
+                raise ParameterError(
+                    f"transitions of {name!r}: the matrix must be {len(labels)} x {len(labels)}, 0 and 1"
+                )
             out[i] = value.astype(bool)
             continue
         mask = np.zeros((len(labels),) * 2, bool)

@@ -12,7 +12,9 @@ from scipy.special import gammaln
 from ctbnlearn.arrays import BoolArray, FloatArray
 
 
-def cells(dwell: FloatArray, transitions: FloatArray, allowed: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+def cells(
+    dwell: FloatArray, transitions: FloatArray, allowed: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """M(x, x' | u) and T(x | u) of every transition x' != x that can happen, each (..., U, cells).
 
     `allowed` (S, S) marks those transitions; by default all.
