@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-SECTIONS = ("complete_data", "simulation", "exact_inference", "mixture_weights")
+SECTIONS = ("complete_data", "simulation", "exact_inference", "mixture_weights", "incomplete_data")
 
 
 def main() -> None:

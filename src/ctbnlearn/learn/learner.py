@@ -17,6 +17,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.statistics import count_statistics
+from ctbnlearn.learn.history import History
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -266,8 +267,6 @@ class StructureLearner(BaseEstimator):
     def _fit_complete(
         self, data: Paths, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
     ) -> None:
-        from ctbnlearn.learn.history import History
-
         cards = [v.n_states for v in data.variables]
         totals = count_statistics(data)
         for v, moves, mask in zip(data.variables, totals.transitions, possible):

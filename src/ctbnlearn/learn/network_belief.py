@@ -7,7 +7,7 @@ noticeable weight, and all sets of up to two parents are weighed by matrix produ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -98,13 +98,7 @@ class SparseBelief(DenseBelief):
 
     room = (int(np.log2(MOST_ACTIVE_STATES)), MOST_ACTIVE_STATES)
 
-    def __init__(
-        self,
-        problems: Sequence[NodeProblem],
-        cards: Sequence[int],
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        self.progress = progress
+    def __init__(self, problems: Sequence[NodeProblem], cards: Sequence[int]) -> None:
         empty = [np.argsort(p.sets.sizes, kind="stable")[:1] for p in problems]  # the smallest set of every node
         smallest = [p.take(k) for p, k in zip(problems, empty)]
         pools = [s.sets.numbers(0) for s in smallest]
@@ -140,8 +134,6 @@ class SparseBelief(DenseBelief):
             pools.append(pool)
             beliefs.append(belief)
             self.active.append(active)
-            if self.progress is not None:
-                self.progress(i + 1, len(self.problems))
         self.pools, self.beliefs = pools, beliefs
 
 
