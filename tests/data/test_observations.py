@@ -27,6 +27,7 @@ def test_exact_observations_are_the_states():
 def test_given_times_common_or_ragged():
     paths = cl.simulate(NET, 2, horizon=4.0, rng=1)
     assert cl.observe(paths, times=[0.0, 4.0]).series[0].times.tolist() == [0.0, 4.0, 0.0, 4.0]
+    assert cl.observe(paths, times=np.array([[0.5], [1.5]])).series[0].times.tolist() == [0.5, 1.5]
     ragged = cl.observe(paths, times=[[0.5], [0.1, 0.2]])
     assert ragged.series[1].offsets.tolist() == [0, 1, 3]
     with pytest.raises(CtbnlearnError, match="window"):

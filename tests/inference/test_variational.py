@@ -278,8 +278,9 @@ def test_prediction_of_each_observation_given_the_earlier_ones():
 def test_impossible_evidence_and_refusals():
     net = cl.CTBN({"a": (0, 1)}, {}, {"a": [[-1, 1], [0, 0]]})
     obs = cl.Observations.from_likelihoods([[0.0, 2.0]], [[[[0, 1], [1, 0]]]], {"a": (0, 1)}, ids=["odd"])
-    with pytest.raises(ImpossibleEvidenceError, match="'odd'"):
-        cl.variational.log_evidence(net, obs)
+    for function in (cl.variational.log_evidence, cl.variational.predictive):
+        with pytest.raises(ImpossibleEvidenceError, match="'odd'"):
+            function(net, obs)
     net, obs = example()
     with pytest.raises(ParameterError, match="before the start"):
         cl.variational.smooth(net, obs, [-1.0])

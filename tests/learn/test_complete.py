@@ -173,6 +173,13 @@ def test_a_variable_that_never_moves_is_no_trouble():
         assert np.isfinite(learner.network_.cims[0]).all()
 
 
+def test_a_variable_that_cannot_move():
+    for weights in ("posterior", "mixture"):
+        still = cl.Paths.from_trajectories({"a": (0, 1), "b": (0, 1)}, [([0, 0], [(0.5, "b", 1)], 1.0)])
+        learner = cl.StructureLearner(weights=weights, transitions={"a": []}).fit(still)
+        assert not learner.network_.cims[0].any()
+
+
 def test_trajectories_without_length_or_jumps():
     paths = cl.Paths.from_trajectories({"a": (0, 1), "b": (0, 1)}, [([0, 0], [], 0.0)])
     learner = cl.StructureLearner().fit(paths)

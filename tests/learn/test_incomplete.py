@@ -266,6 +266,11 @@ def test_after_learning():
     assert max(np.abs(later[v] - far[v]).mean() for v in net.names) < 0.05
     with pytest.raises(ParameterError, match="use smooth"):
         learner.predict(obs, [1.0])
+    own = obs.series[0].times[obs.series[0].offsets[1:] - 1] + 0.01  # each trajectory has its own last observation
+    assert learner.predict(obs, own[:, None])["x0"].shape == (20, 1, 2)
+    for call in (learner.smooth, learner.predict):
+        with pytest.raises(ParameterError, match="Observations are needed"):
+            call(cl.simulate(net, 2, horizon=1.0, rng=0), [3.5])
     wrong = cl.StructureLearner(rate_prior=(1000.0, 10.0), candidates=[]).fit(obs)  # hundred times too fast
     assert learner.score(obs) > wrong.score(obs)
     paths = cl.simulate(net, 5, horizon=2.0, rng=0)
@@ -297,6 +302,39 @@ def test_paper_preset_learns():
         assert cl.edge_scores(net, learner.edge_probabilities_)["auroc"] > 0.6
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_mixture_weights_with_many_candidates():
+    net = cl.random_network(10, 2, rng=0)
+    obs = cl.observe(cl.simulate(net, 10, horizon=3.0, rng=1), n_times=5, rng=2)
+    learner = cl.StructureLearner.paper(exhaustive=False, max_parents=2, max_iter=3).fit(obs)
+    assert np.isfinite(learner.history_.objective).all()
+    assert ((learner.edge_probabilities_ >= 0) & (learner.edge_probabilities_ <= 1)).all()
+
+
+def test_values_not_seen_change_nothing():
+    """Rows of equal likelihoods neither move the answer nor dilute the score."""
+    net = cl.random_network(2, 0, rng=1)
+    paths = cl.simulate(net, 6, horizon=4.0, rng=1)
+    few = np.array([0.5, 1.5, 3.0])
+    states = paths.lookup(np.repeat(np.arange(6), 3), np.tile(few, 6)).reshape(6, 3, 2)
+    grid = np.sort(np.concatenate([few, np.linspace(0.1, 3.9, 9)]))
+    found = []
+    for times in (few, grid):
+        tables = []
+        for k in range(6):
+            block = []
+            for i in range(2):
+                table = np.ones((len(times), 2))
+                table[np.isin(times, few)] = np.eye(2)[states[k, :, i]]
+                block.append(table)
+            tables.append(block)
+        obs = cl.Observations.from_likelihoods([times] * 6, tables, net.variables, start=0.0, end=4.0)
+        learner = cl.StructureLearner(tol=1e-6, step=0.1).fit(obs)
+        found.append((learner.edge_probabilities_, learner.score(obs)))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=5e-3)
+    assert found[0][1] == pytest.approx(found[1][1], abs=1e-3)
+
+
 def test_all_pairs_by_products_equal_the_joint_table():
     """The tables of every set, with every candidate active: one big table against matrix products."""
     cards = [2, 3, 2, 2]
@@ -313,7 +351,7 @@ def test_all_pairs_by_products_equal_the_joint_table():
         sets = enumerate_sets(pools[i], [], 2, net.names, i)
         joint = Projection(pools[i], sets, cards)
         expected = {}
-        for g in joint.groups(found.dwell[i], found.transitions[i]):
+        for g in joint.groups(joint.gather(found.dwell[i]), joint.gather(found.transitions[i])):
             for k, d, m in zip(g.index, g.dwell, g.transitions):
                 expected[k] = d, m
         for g in tables.groups(i, sets):
@@ -360,6 +398,8 @@ def test_active_parents_are_those_of_heavy_sets(monkeypatch):
         ({"precision": "half"}, "precision"),
         ({"n_init": 0}, "n_init"),
         ({"refine": "yes"}, "refine"),
+        ({"random_state": "a"}, "random_state"),
+        ({"callback": 3}, "callback"),
         ({"max_iter": 1.5}, "max_iter"),
         ({"tol": 0.0}, "tol"),
         ({"step": -1.0}, "step"),

@@ -117,7 +117,10 @@ def test_conditional_initial_distribution_is_followed():
         ({"n_trajectories": 0, "horizon": 1.0}, "1 or more"),
         ({"n_trajectories": 1, "horizon": -1.0}, "positive"),
         ({"n_trajectories": 1, "horizon": np.inf}, "finite"),
-        ({"n_trajectories": 1, "n_transitions": -1}, "not be negative"),
+        ({"n_trajectories": 1, "n_transitions": -1}, "whole number, 0 or more"),
+        ({"n_trajectories": 1, "n_transitions": np.nan}, "whole number"),
+        ({"n_trajectories": 2.5, "horizon": 1.0}, "whole number"),
+        ({"n_trajectories": 2, "horizon": 1.0, "rng": -3}, "rng"),
     ],
 )
 def test_bad_arguments(arguments, words):

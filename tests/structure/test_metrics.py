@@ -42,11 +42,10 @@ def test_calibration_of_a_worked_example():
 def test_graphs_in_every_form():
     net = cl.random_network(4, rng=1)
     p = 0.8 * net.adjacency + 0.1 * (1 - np.eye(4))
-    graph = nx.DiGraph()
-    graph.add_nodes_from(net.names)
-    graph.add_edges_from(net.edges)
-    forms = [net, graph, net.adjacency, net.adjacency.tolist()]
+    graph = nx.DiGraph(net.edges)
+    forms = [net, net.to_networkx(), net.adjacency, net.adjacency.tolist()]
     values = [cl.edge_scores(f, p) for f in forms]
+    values.append(cl.edge_scores(graph, p, names=net.names))
     values.append(cl.edge_scores(net.edges, p, names=list(net.names)))
     assert all(v == values[0] for v in values)
 
@@ -65,9 +64,9 @@ def test_no_edges_or_all_edges_have_no_ranking():
         ([[0, 1], [0, 0]], [[0, np.nan], [0, 0]], "between 0 and 1"),
         ([[0, 2], [0, 0]], [[0, 0.5], [0, 0]], "0 and 1 only"),
         ([[1, 1], [0, 0]], [[0, 0.5], [0, 0]], "itself"),
-        ([("a", "b")], [[0, 0.5], [0, 0]], "unknown variable 'a'"),
-        (nx.Graph([(0, 1)]), [[0, 0.5], [0, 0]], "directed"),
-        ("a->b", [[0, 0.5], [0, 0]], "list of"),
+        ([("a", "b")], [[0, 0.5], [0, 0]], "names="),
+        (nx.DiGraph([("b", "a")]), [[0, 0.5], [0, 0]], "names="),
+        ("a->b", [[0, 0.5], [0, 0]], "names="),
     ],
 )
 def test_refusals(truth, p, words):

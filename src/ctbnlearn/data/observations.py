@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
@@ -154,13 +155,19 @@ class Observations(Trajectories):
                         f"trajectory {k}, variable {v.name!r}: {len(part)} likelihood rows for {len(grid)} times"
                     )
             series.append(Series(offsets, flat, np.concatenate(parts), RawLikelihoods()))
-        start, end = default_window(offsets, flat, start, end, ids or range(len(grids)))
+        start, end = default_window(offsets, flat, start, end, ids if len(ids) else range(len(grids)))
         return cls(variables, tuple(series), start, end, ids)
 
     @property
     def n_values(self) -> int:
         """Number of values seen, over all variables."""
         return sum(len(s.times) for s in self.series)
+
+    @property
+    def n_informative(self) -> int:
+        """Number of values that tell states apart; equal likelihoods say 'not seen'."""
+        tables = (s.log_likelihood() for s in self.series)
+        return sum(int((t != t[:, :1]).any(1).sum()) for t in tables)
 
     def __repr__(self) -> str:
         return (
@@ -218,6 +225,11 @@ def default_window(
     return given_or(start, np.minimum), given_or(end, np.maximum)
 
 
+def _lists(times: Any) -> bool:
+    """Whether times are given as one list per trajectory."""
+    return isinstance(times, (list, tuple)) and any(np.ndim(t) == 1 for t in times)
+
+
 def observe(
     paths: Paths,
     n_times: int | None = None,
@@ -254,11 +266,10 @@ def observe(
         raise ParameterError("observe: give either n_times or times")
     if not 0 <= missing <= 1:
         raise ParameterError(f"observe: missing is a probability, not {missing!r}")
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     n = paths.n_trajectories
     if n_times is not None:
-        if n_times < 0:
-            raise ParameterError(f"observe: n_times must not be negative, got {n_times}")
+        whole(n_times, "observe: n_times", 0)
         span = (paths.end - paths.start)[:, None]
         grid = np.sort(paths.start[:, None] + span * rng.random((n, n_times)), axis=1)
         grid = np.minimum(grid, paths.end[:, None])
@@ -267,9 +278,11 @@ def observe(
             k = int(np.argmin(span))
             raise DataError(f"trajectory {paths.ids[k]!r} has length zero: it has no {n_times} different times")
     else:
-        ragged = isinstance(times, (list, tuple)) and len(times) > 0 and np.ndim(times[0]) == 1
         given: Any = times
-        parts = [np.asarray(t, float) for t in given] if ragged else [np.asarray(given, float)] * n
+        if np.ndim(given if isinstance(given, np.ndarray) else 0) == 2 or _lists(given):
+            parts = [np.asarray(t, float) for t in given]
+        else:
+            parts = [np.asarray(given, float).reshape(-1)] * n
         if len(parts) != n:
             raise ParameterError(f"observe: {len(parts)} lists of times for {n} trajectories")
         flat, offsets = np.concatenate(parts), offsets_from_counts(np.array([len(p) for p in parts]))

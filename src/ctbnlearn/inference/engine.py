@@ -97,8 +97,10 @@ class PathEngine:
     def __init__(
         self, obs: Observations, step: float, *, queries: FloatArray | None = None, precision: str = "float64"
     ) -> None:
-        if not (np.isfinite(step) and step > 0):
+        if not (isinstance(step, (int, float, np.number)) and 0 < step < np.inf):
             raise ParameterError(f"step must be a positive time, not {step!r}")
+        if precision not in ("float64", "float32"):
+            raise ParameterError(f'precision must be "float64" or "float32", not {precision!r}')
         self.ids = obs.ids
         self.precision = precision
         self.n_trajectories = obs.n_trajectories
@@ -141,10 +143,6 @@ class PathEngine:
                 if visit is not None:
                     visit(block, state, tables)
         return float(self.objective.sum())
-
-    def forget(self) -> None:
-        """Start the next update from scratch."""
-        self.states = [None] * len(self.blocks)
 
     def current_states(self) -> Iterator[tuple[Block, kernels.State]]:
         """Blocks with their states; states too large to keep are made anew for the rates of the last update."""
@@ -259,6 +257,7 @@ class PathEngine:
             tables = kernels.Tables(*self._cast(rates.tables))
             for block in self.blocks:
                 found = np.asarray(kernels.predictive(self._evidence(block), tables), float)
+                self._check(block, found[: len(block.trajectories)])
                 out[block.trajectories] = found[: len(block.trajectories)]
         return out
 

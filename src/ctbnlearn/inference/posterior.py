@@ -36,7 +36,7 @@ def smooth(
     times
         Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
     step
-        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
+        Longest cell of the time grid; default a quarter of the shortest dwell time, averaged over parent states.
     precision
         "float64" or "float32".
 
@@ -97,7 +97,7 @@ def predictive(
 
 def path_log_density(network: CTBN, paths: Paths) -> float:
     """Log density of complete paths given their initial states."""
-    check_same_variables(network, paths)
+    check_same_variables(network, paths, Paths)
     names = network.names
     found = count_statistics(paths, {names[i]: [names[j] for j in ps] for i, ps in enumerate(network.parents)})
     total = 0.0
@@ -110,10 +110,12 @@ def path_log_density(network: CTBN, paths: Paths) -> float:
     return total
 
 
-def check_same_variables(network: CTBN, data: Any) -> None:
-    """Raise unless the data's variables are the network's."""
-    if not isinstance(data, (Observations, Paths)):
-        raise ParameterError(f"Observations are needed, not {type(data).__name__}")
+def check_same_variables(network: CTBN, data: Any, kind: type = Observations) -> None:
+    """Raise unless the data are of the right kind and their variables are the network's."""
+    if not isinstance(network, CTBN):
+        raise ParameterError(f"a CTBN is needed, not {type(network).__name__}")
+    if not isinstance(data, (Observations, Paths)) or not isinstance(data, kind):
+        raise ParameterError(f"{kind.__name__} are needed, not {type(data).__name__}")
     if tuple(data.variables) != network.variables:
         raise ParameterError(
             f"the data's variables {list(data.names)} with their states are not the network's {list(network.names)}; "

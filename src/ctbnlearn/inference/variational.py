@@ -14,7 +14,8 @@ r~_i = E_u[R~_i(x, x' | u)] and e_i = E_u[sum_x' R_i(x, x' | u)], the objective 
 
 Node i's best answer to the others has h_i = -e_i + Psi_i with the child response Psi_i = dF / dt_i through the
 children's r~ and e. As A_i is concave in (m_i, t_i), the chord from the old state to that answer climbs: all nodes
-move at once, and each trajectory halves its step until F does not fall. Derivatives are taken by jax.
+move at once, and each trajectory halves its step until F does not fall. Derivatives of ln Z are taken by jax; Psi is
+written out, and tested against it.
 """
 
 from __future__ import annotations
@@ -274,7 +275,8 @@ def sweeps(
         )
         better = reached >= value
         share = jnp.where(better, share, 0.0)
-        return mix(state, answer, share), jnp.where(better, reached, value), jnp.max(reached - value), count + 1
+        gain = jnp.where(better, reached - value, 0.0)
+        return mix(state, answer, share), jnp.where(better, reached, value), jnp.max(gain), count + 1
 
     value = objective(state, tables)
     state, value, _, count = jax.lax.while_loop(

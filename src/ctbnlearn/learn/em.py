@@ -17,7 +17,6 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.engine import PathEngine, PathRates
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
-from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.projection import Projection
 
 
@@ -53,7 +52,7 @@ def fit_decoupled(
     cards = [v.n_states for v in obs.variables]
     off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
     span = float((obs.end - obs.start).sum())
-    gap = span / max(1.0, obs.n_values / len(cards)) if span > 0 else 1.0
+    gap = span / max(1.0, obs.n_informative / len(cards)) if span > 0 else 1.0
     engine = PathEngine(obs, max(span, 1.0), precision=precision)
     rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
     for _ in range(rounds):
@@ -146,11 +145,13 @@ class EM:
         self.history.add(value, phase)
         return value
 
-    def best_statistics(self, sets: Sequence[ParentSets]) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Dwell and transition tables of the first of every node's sets, per node (U, S) and (U, S, S)."""
-        dwell, transitions = [], []
+    def best_statistics(self) -> tuple[list[int], list[FloatArray], list[FloatArray]]:
+        """Number of every node's heaviest set among those that drive its paths, and its tables (U, S), (U, S, S)."""
+        best, dwell, transitions = [], [], []
         for i, pool in enumerate(self.belief.pools):
-            first = Projection(pool, sets[i][:1], self.belief.cards)
-            dwell.append(first.gather(self.found.dwell[i]))
-            transitions.append(first.gather(self.found.transitions[i]))
-        return dwell, transitions
+            active, weights = self.belief.active[i], self.belief.weights[i]
+            best.append(int(active[np.argmax(weights[active])]))
+            single = Projection(pool, self.belief.problems[i].sets.take(np.array(best[-1:])), self.belief.cards)
+            dwell.append(single.gather(self.found.dwell[i]))
+            transitions.append(single.gather(self.found.transitions[i]))
+        return best, dwell, transitions

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -71,7 +72,8 @@ class StructureLearner(BaseEstimator):
         Of the E-step.
     refine : bool
         After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
-        probabilities are better calibrated. Posterior weights only.
+        probabilities are better calibrated. Posterior weights only; left out for data so large that the path posteriors
+        do not fit into a gigabyte.
     random_state : int, Generator or None
         For initial="random".
     callback : callable or None
@@ -207,11 +209,11 @@ class StructureLearner(BaseEstimator):
         rules = EdgeRules.build(data.names, self.max_parents, self.candidates, self.forbidden, self.required)
         judgement.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
-        self._initial_marginals(data)
+        start = self._initial_marginals(data)
         if isinstance(data, Paths):
             self._fit_complete(data, rules, judgement, possible)
         else:
-            self._fit_incomplete(data, rules, judgement, possible)
+            self._fit_incomplete(data, rules, judgement, possible, start)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         return self
@@ -230,10 +232,11 @@ class StructureLearner(BaseEstimator):
                 raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
         if not isinstance(self.refine, (bool, np.bool_)):
             raise ParameterError(f"refine must be True or False, not {self.refine!r}")
-        for name, least in (("n_init", 1), ("max_iter", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ParameterError(f"{name} must be a whole number, {least} or more, not {value!r}")
+        whole(self.n_init, "n_init", 1)
+        whole(self.max_iter, "max_iter", 1)
+        generator(self.random_state, "random_state")
+        if self.callback is not None and not callable(self.callback):
+            raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
         for name, positive in (("dirichlet", False), ("tol", True), ("step", True)):
             value = getattr(self, name)
             if value is None and name == "step":
@@ -292,12 +295,18 @@ class StructureLearner(BaseEstimator):
             problems.append(problem)
         self._set_weights(rules, problems, weights)
         best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
-        self._set_network(data, problems, weights, best.dwell, best.transitions, best.initial)
+        heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
+        self._set_network(data, problems, heaviest, best.dwell, best.transitions, best.initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
 
     def _fit_incomplete(
-        self, data: Observations, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
+        self,
+        data: Observations,
+        rules: EdgeRules,
+        judgement: Judgement,
+        possible: list[BoolArray | None],
+        start: list[FloatArray] | None,
     ) -> None:
         from ctbnlearn.learn.em import Schedule
         from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
@@ -305,18 +314,16 @@ class StructureLearner(BaseEstimator):
         settings = IncompleteSettings(
             self.initial,
             self.n_init,
-            self._initial_marginals(data),
+            start,
             self.step,
             self.precision,
             self.refine,
             Schedule(max_iter=self.max_iter, tol=self.tol),
-            self.random_state,
+            generator(self.random_state, "random_state"),
         )
         em = fit_incomplete(data, rules, judgement, possible, settings, self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights)
-        self._set_network(
-            data, em.belief.problems, em.belief.weights, *em.best_statistics(self.parent_sets_), em.found.initial
-        )
+        self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         if not em.converged:
@@ -343,21 +350,20 @@ class StructureLearner(BaseEstimator):
         self,
         data: Paths | Observations,
         problems: list[NodeProblem],
-        weights: list[FloatArray],
+        best: list[int],
         dwell: Any,
         transitions: Any,
         initial: Any,
     ) -> None:
-        """Network at the most probable sets from their tables, per node (U, S) and (U, S, S)."""
-        rates = {}
+        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S)."""
+        rates, parents = {}, {}
         for i, (name, problem) in enumerate(zip(data.names, problems)):
-            best = int(np.argsort(-weights[i], kind="stable")[0])
-            prior = problem.shape[best], problem.rate[best]
+            prior = problem.shape[best[i]], problem.rate[best[i]]
             rates[name] = posterior_mean_rates(dwell[i], transitions[i], *prior, problem.possible)
+            parents[name] = problem.sets[best[i]]
         start = self.initial_distribution
         if isinstance(start, str):
             start = None if start == "uniform" else {n: (p + 1) / (p + 1).sum() for n, p in zip(data.names, initial)}
-        parents = {name: sets[0] for name, sets in zip(data.names, self.parent_sets_)}
         self.network_ = CTBN(data.variables, parents, rates, start)
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
@@ -377,11 +383,22 @@ class StructureLearner(BaseEstimator):
 
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
+        from ctbnlearn.inference import posterior
+
         check_is_fitted(self)
-        grid = np.asarray(times, float)
-        last = max((float(s.times.max()) for s in obs.series if len(s.times)), default=-np.inf)
-        if grid.size and grid.min() < last:
-            raise ParameterError(f"predict: time {grid.min()} lies before the last observation at {last}; use smooth")
+        posterior.check_same_variables(self.network_, obs)
+        last = np.full(obs.n_trajectories, -np.inf)
+        for series in obs.series:
+            seen = np.flatnonzero(np.diff(series.offsets))
+            last[seen] = np.maximum(last[seen], series.times[series.offsets[seen + 1] - 1])
+        grid = np.broadcast_to(np.asarray(times, float), (obs.n_trajectories, np.shape(times)[-1]))
+        early = np.argwhere(grid < last[:, None])
+        if early.size:
+            b, k = early[0]
+            raise ParameterError(
+                f"predict: time {grid[b, k]} lies before the last observation of trajectory {obs.ids[b]!r} at "
+                f"{last[b]}; use smooth"
+            )
         return self.smooth(obs, times)
 
     def score(self, data: Observations | Paths, y: Any = None) -> float:
@@ -395,7 +412,7 @@ class StructureLearner(BaseEstimator):
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
         total = posterior.predictive(self.network_, data, step=self.step, precision=self.precision)
-        return float(total.sum()) / max(data.n_values, 1)
+        return float(total.sum()) / max(data.n_informative, 1)
 
 
 def posterior_mean_rates(

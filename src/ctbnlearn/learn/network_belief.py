@@ -72,7 +72,12 @@ class DenseBelief:
         self.weights = [b.weights for b in self.beliefs]
 
     def refine(self, engine: PathEngine, rates: PathRates) -> None:
-        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight."""
+        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight.
+
+        Left out where the paths are too many to be kept in memory; the posterior is sharp there anyway.
+        """
+        if not engine.keep:
+            return
         for i, share in enumerate(local_weights(engine, rates, self.beliefs)):
             active = self.active[i]
             weights = self.weights[i].copy()
@@ -87,10 +92,6 @@ class DenseBelief:
     def divergence(self) -> float:
         """The part of F that does not depend on the paths."""
         return sum(belief.divergence() for belief in self.beliefs)
-
-    def edge_probabilities(self) -> FloatArray:
-        """Matrix [source, target]."""
-        return np.stack([p.sets.edge_probabilities(w) for p, w in zip(self.problems, self.weights)], axis=1)
 
 
 class SparseBelief(DenseBelief):

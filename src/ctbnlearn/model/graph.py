@@ -27,7 +27,7 @@ def as_adjacency(graph: Any, names: Sequence[str], what: str = "graph") -> BoolA
         if not graph.is_directed():
             raise ParameterError(f"{what}: the graph must be directed; use networkx.DiGraph")
         pairs = list(graph.edges())
-    elif _is_matrix(graph):
+    elif is_matrix(graph):
         matrix = np.asarray(graph)
         if matrix.shape != (n, n):
             raise ParameterError(f"{what}: the matrix must be {n} x {n} [source, target], not {matrix.shape}")
@@ -51,7 +51,8 @@ def as_adjacency(graph: Any, names: Sequence[str], what: str = "graph") -> BoolA
     return out
 
 
-def _is_matrix(graph: Any) -> bool:
+def is_matrix(graph: Any) -> bool:
+    """Whether a graph is given as a matrix of numbers."""
     try:
         array = np.asarray(graph)
     except ValueError:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn.arguments import generator, whole
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
@@ -48,9 +49,9 @@ def random_network(
     >>> random_network(5, max_parents=2, rng=0)
     CTBN(5 variables, 2 edges)
     """
-    if n_nodes < 1 or max_parents < 0:
-        raise ParameterError(f"random_network: {n_nodes} nodes with at most {max_parents} parents make no network")
-    rng = np.random.default_rng(rng)
+    whole(n_nodes, "random_network: n_nodes", 1)
+    whole(max_parents, "random_network: max_parents", 0)
+    rng = generator(rng)
     limit = min(max_parents, n_nodes - 1)
     parents = []
     for i in range(n_nodes):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import offsets_from_counts
@@ -54,11 +55,10 @@ def simulate(
     """
     if (n_transitions is None) == (horizon is None):
         raise ParameterError("simulate: give either n_transitions or horizon")
-    if n_trajectories < 1:
-        raise ParameterError(f"simulate: n_trajectories must be 1 or more, not {n_trajectories}")
-    if n_transitions is not None and n_transitions < 0:
-        raise ParameterError(f"simulate: n_transitions must not be negative, got {n_transitions}")
-    if horizon is not None and not (np.isfinite(horizon) and horizon > 0):
+    whole(n_trajectories, "simulate: n_trajectories", 1)
+    if n_transitions is not None:
+        whole(n_transitions, "simulate: n_transitions", 0)
+    if horizon is not None and not (isinstance(horizon, (int, float, np.number)) and 0 < horizon < np.inf):
         raise ParameterError(f"simulate: horizon must be positive and finite, not {horizon!r}")
     key = _stream_key(rng)
     tables = _Tables(network)
@@ -142,7 +142,10 @@ def _stream_key(rng: Any) -> IntArray:
     if isinstance(rng, np.random.Generator):
         rng = np.random.SeedSequence(rng.integers(0, 2**32, 8).tolist())
     elif not isinstance(rng, np.random.SeedSequence):
-        rng = np.random.SeedSequence(rng)
+        try:
+            rng = np.random.SeedSequence(rng)
+        except (TypeError, ValueError):
+            raise ParameterError(f"rng must be None, a whole number >= 0 or a numpy Generator, not {rng!r}") from None
     return rng.generate_state(2, np.uint64)
 
 

@@ -38,24 +38,26 @@ class NodeBelief:
 
     def update_rates(self, dwell: FloatArray, transitions: FloatArray) -> None:
         """Rate posteriors from expected statistics on the joint states (U, S) and (U, S, S), at the weights held."""
-        self.dwell, self.transitions = dwell, transitions
         self.set_rows(self.projection.gather(dwell), self.projection.gather(transitions))
 
     def set_rows(self, dwell: FloatArray, transitions: FloatArray) -> None:
         """Rate posteriors from the tables of the parent sets, one row per state of each: (rows, S), (rows, S, S)."""
-        share = 1.0 if self.problem.barrier is None else self.weights[self.projection.owner][:, None, None]
+        self.dwell, self.transitions = dwell, transitions
+        share = 1.0 if self.problem.barrier is None else self._share()
         self.a = self._prior_shape + share * transitions
         self.b = self._prior_rate + share * dwell[..., None]
 
     def update_weights(self) -> None:
         """Best weights for the statistics held, and the rate posteriors that go with them."""
-        groups = list(self.projection.groups(self.dwell, self.transitions))
-        self.weights = self.problem.weights(groups)
-        self.update_rates(self.dwell, self.transitions)
+        self.weights = self.problem.weights(list(self.projection.groups(self.dwell, self.transitions)))
+        self.set_rows(self.dwell, self.transitions)
+
+    def _share(self) -> FloatArray:
+        return self.weights[self.projection.owner][:, None, None]
 
     def path_rates(self) -> tuple[FloatArray, FloatArray]:
         """Geometric and arithmetic mean rates on the joint states, each (U, S, S), zero where nothing can happen."""
-        share = self.weights[self.projection.owner][:, None, None]
+        share = self._share()
         mean = self.projection.spread(share * self.a / self.b) * self.problem.possible
         if self.problem.arithmetic:
             return mean, mean
@@ -77,15 +79,11 @@ class NodeBelief:
         return float((self.weights * (self.problem.log_prior - log_weights - per_set)).sum())
 
     def _mixture_remainder(self) -> float:
-        groups = list(self.projection.groups(self.dwell, self.transitions))
-        objective = self.problem.mixture(groups)
+        objective = self.problem.mixture(self.projection.groups(self.dwell, self.transitions))
         constants = gammaln(objective.shape) - objective.shape * np.log(objective.rate)
-        geometric, mean = self.path_rates()
-        positive = geometric > 0
-        energy = np.where(positive, self.transitions * np.log(np.where(positive, geometric, 1.0)), 0.0).sum()
-        energy -= (self.dwell * mean.sum(-1)).sum()
-        value = objective.value(self.weights)
-        return float(value - constants.sum() - energy)
+        log_rate, mean = np.log(self.a) - np.log(self.b), self.a / self.b
+        energy = self._share() * (self.transitions * log_rate - self.dwell[..., None] * mean) * self.problem.possible
+        return float(objective.value(self.weights) - constants.sum() - energy.sum())
 
 
 def gamma_divergence(a: FloatArray, b: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:

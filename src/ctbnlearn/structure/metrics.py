@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import as_adjacency, is_matrix
 
 
-def edge_scores(truth: Any, edge_probabilities: ArrayLike, *, names: list[str] | None = None) -> dict[str, float]:
+def edge_scores(truth: Any, edge_probabilities: ArrayLike, *, names: Sequence[str] | None = None) -> dict[str, float]:
     """Compare edge probabilities with the true graph, self pairs left out.
 
     Parameters
@@ -23,7 +24,7 @@ def edge_scores(truth: Any, edge_probabilities: ArrayLike, *, names: list[str] |
         Probabilities [source, target].
     names
         Names of the variables in the order of the matrix; needed for graphs given by names, and taken from
-        `truth` where it is a CTBN or a networkx graph.
+        `truth` where it is a CTBN or comes from its `to_networkx`.
 
     Returns
     -------
@@ -46,8 +47,12 @@ def edge_scores(truth: Any, edge_probabilities: ArrayLike, *, names: list[str] |
     if names is None:
         if isinstance(truth, CTBN):
             names = list(truth.names)
-        elif hasattr(truth, "nodes"):
-            names = list(truth.nodes)
+        elif hasattr(truth, "nodes") and all("states" in mark for _, mark in truth.nodes(data=True)):
+            names = list(truth.nodes)  # made by CTBN.to_networkx, in the order of the variables
+        elif hasattr(truth, "nodes") or not is_matrix(truth):
+            raise ParameterError(
+                "truth is given by names: say in which order by names=, e.g. learner.feature_names_in_"
+            )
         else:
             names = [str(i) for i in range(n)]
     if len(names) != n:

@@ -74,6 +74,8 @@ class MixtureObjective:
         return spread * self.counts + self.shape, spread * self.times + self.rate
 
     def _sum(self, cells: FloatArray) -> FloatArray:
+        if not len(self.owner):  # a variable that cannot move
+            return np.zeros((*cells.shape[:-1], self.n_sets))
         return np.add.reduceat(cells, self.first, axis=-1)
 
     def terms(self, p: FloatArray) -> FloatArray:
@@ -131,7 +133,7 @@ def mixture_weights(objective: MixtureObjective) -> FloatArray:
     if objective.barrier <= 0 or n == 1:
         return np.eye(n)[np.argmax(gain)]
     starts = _starts(gain)
-    width = max(1, CELL_BUDGET // len(objective.counts))
+    width = max(1, CELL_BUDGET // max(1, len(objective.counts)))
     found = np.concatenate([_ascend(objective, starts[k : k + width]) for k in range(0, len(starts), width)])
     return found[int(np.argmax(objective.value(found)))]
 

@@ -50,9 +50,8 @@ class Projection:
         return np.tensordot(self.matrix.T, values, axes=1)
 
     def groups(self, dwell: FloatArray, transitions: FloatArray) -> Iterator[Group]:
-        """Tables of the parent sets, from joint dwell (U, S) and transitions (U, S, S)."""
-        time, moves = self.gather(dwell), self.gather(transitions)
+        """Tables of the parent sets from their rows, dwell (rows, S) and transitions (rows, S, S)."""
         for size in np.unique(self.sizes):
             index = np.flatnonzero(self.sizes == size)
             rows = self.first[index][:, None] + np.arange(size)
-            yield Group(index, time[rows], moves[rows])
+            yield Group(index, dwell[rows], transitions[rows])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
@@ -98,8 +99,8 @@ def tabu_search(
 
     Ends after `patience` steps without a new best set; returns the best one seen.
     """
-    if tenure < 1 or patience < 1:
-        raise ParameterError("tabu_search: tenure and patience must be 1 or more")
+    whole(tenure, "tabu_search: tenure", 1)
+    whole(patience, "tabu_search: patience", 1)
     walk = (tenure, patience)
     return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, walk)
 
