@@ -1,6 +1,6 @@
 """Learning from incomplete data: the paper's protocol cold and warm, growth with the number of nodes, memory.
 
-`python benchmarks/run.py incomplete_data`. The growth plot is written to benchmarks/growth.csv as numbers.
+`python benchmarks/run.py incomplete_data`. The growth plot is written to benchmarks/results/growth.csv as numbers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rows() -> list[Row]:
     slope = np.polyfit(np.log(table[:, 0]), np.log(table[:, 2]), 1)[0]
     out.append(("  growth of one EM round with N, fitted exponent", f"{slope:.2f}", "", "at most 3"))
     np.savetxt(
-        Path(__file__).parent / "growth.csv",
+        Path(__file__).parent / "results" / "growth.csv",
         table,
         delimiter=",",
         header="n_nodes,fit_s,round_s",

@@ -1,4 +1,7 @@
-"""Run all benchmarks and write one table: `make bench`, or `python benchmarks/run.py simulation ...`."""
+"""Run the benchmarks: `make bench` for all, or `python benchmarks/run.py simulation ...` for some.
+
+Every section writes its table to benchmarks/results/SECTION.md; ratios compare figures of one run on one machine.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +18,16 @@ SECTIONS = ("complete_data", "simulation", "exact_inference", "mixture_weights",
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or SECTIONS
-    lines = ["| what | measured | ratio | against |", "|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
-    for section in chosen:
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {date.today()}"
+    for section in sys.argv[1:] or SECTIONS:
+        lines = ["| what | measured | ratio | against |", "|---|---|---|---|"]
+        print(f"\n{section}\n" + "\n".join(lines), flush=True)
         for row in importlib.import_module(section).rows():
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], flush=True)
-    if not sys.argv[1:]:
-        head = (
-            "# Benchmarks\n\nWritten by `make bench`; ratios compare runs of the same session on the same machine "
-            f"({platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}), {date.today()}.\n\n"
-        )
-        (HERE / "RESULTS.md").write_text(head + "\n".join(lines) + "\n")
+        target = HERE / "results" / f"{section}.md"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(f"# {section.replace('_', ' ')}\n\n{machine}\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
