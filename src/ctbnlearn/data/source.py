@@ -7,6 +7,7 @@ name the place of a row in the user's words ("panel.csv, line 17").
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class Cells:
         return np.bincount(self.codes[rows], minlength=len(self.labels) + 1)[:-1] > 0
 
 
-class Source:
+class Source(ABC):
     """A table; `load` fills `numbers` (NaN where a cell is empty) and `cells`, both by name of column."""
 
     def __init__(self, name: str, missing: frozenset[str], columns: Sequence[str]) -> None:
@@ -97,8 +98,9 @@ class Source:
         if self.n_rows == 0:
             raise DataError(f"{self.name}: there are no rows below the column names; give at least one row of data")
 
+    @abstractmethod
     def _load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
-        raise NotImplementedError
+        """Fill `numbers`, `cells` and `n_rows`."""
 
     def _row(self, row: int) -> str:
         """The user's word for a row."""
