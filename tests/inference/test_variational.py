@@ -113,21 +113,21 @@ def mean_field(net, obs, step):
             return jnp.sum(m * log) - jnp.sum(t * jnp.einsum("nucb,nux->nxcb", u, tables.exit))
 
         slope = jax.jit(jax.grad(energy))
-        answer = jax.jit(kernels._answer)
-        state = kernels.start(evidence, tables)
+        answer = jax.jit(kernels.answer)
+        state, dt = kernels.start(evidence, tables), jnp.asarray(evidence.dt)
         for _ in range(60):
             u = kernels.parent_states(state.marginal, tables)
             off = possible * jnp.exp(jnp.einsum("nucb,nuxy->nxycb", u, log_rates))
             leave = jnp.einsum("nucb,nux->nxcb", u, tables.exit)
             psi = jnp.where(
                 evidence.dt > 0,
-                slope(state.marginal, state.transitions, state.dwell) / jnp.maximum(evidence.dt, 1e-300),
+                slope(state.marginal, state.transitions, state.marginal * dt) / jnp.maximum(evidence.dt, 1e-300),
                 0.0,
             )
-            new = answer(off, psi - leave, evidence, tables.initial)
+            new, _ = answer(off, psi - leave, evidence, tables.initial)
             state = kernels.State(*(0.5 * (jnp.where(jnp.isfinite(a), a, b) + b) for a, b in zip(state, new)))
     keep = slice(0, len(block.trajectories))
-    dwell = np.asarray(state.dwell)[..., keep].sum((2, 3))
+    dwell = (np.asarray(state.marginal) * block.dt)[..., keep].sum((2, 3))
     moves = np.asarray(state.transitions)[..., keep].sum((3, 4))
     return list(dwell), list(moves)
 
@@ -169,9 +169,14 @@ def test_known_weakly_coupled_networks():
     assert middle[1].mean() < middle[2].mean()
 
 
-def autodiff(state, tables):
+def autodiff(state, tables, dt):
     """Derivative of the children's terms with respect to the marginals."""
-    return jax.grad(lambda q: jnp.sum(kernels.energy(q, state.transitions, state.dwell, tables)))(state.marginal)
+    dwell = state.marginal * dt
+
+    def energy(q):
+        return jnp.sum(kernels.energy(state.transitions, dwell, *kernels.effective_rates(q, tables)))
+
+    return jax.grad(energy)(state.marginal)
 
 
 def test_child_response_equals_autodiff():
@@ -187,7 +192,7 @@ def test_child_response_equals_autodiff():
             dt = engine.blocks[0].dt
             off, _ = kernels.effective_rates(state.marginal, tables)
             ours = kernels.child_response(state, tables, off, dt) * dt
-            auto = autodiff(state, tables)
+            auto = autodiff(state, tables, dt)
         real = np.arange(max(cards)) < np.array(cards)[:, None]
         np.testing.assert_allclose(np.asarray(ours)[real], np.where(dt > 0, auto, 0.0)[real], rtol=1e-7, atol=1e-9)
 
@@ -261,7 +266,7 @@ def test_grid_holds_every_observation_and_no_long_cell():
                 seen = s.times[s.offsets[k] : s.offsets[k + 1]]
                 marked = points[(block.likelihood[:, i, :2, b] != 1).any(1), b]
                 np.testing.assert_allclose(marked, seen, atol=1e-12)
-    assert [bucket(n) for n in (1, 8, 9, 33, 65, 97, 129, 200)] == [8, 8, 16, 64, 96, 128, 192, 256]
+    assert [bucket(n) for n in (1, 8, 9, 17, 33, 65, 97, 129, 200)] == [8, 8, 16, 20, 40, 80, 112, 160, 224]
     assert cells_per_gap(np.array([0.0, 0.3, 0.31, 1e9]), 0.3).tolist() == [0, 1, 2, 256]
 
 

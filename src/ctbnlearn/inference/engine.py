@@ -221,7 +221,7 @@ class PathEngine:
         totals: list[FloatArray] = []
 
         def add(block: Block, state: kernels.State, tables: kernels.Tables) -> None:
-            found = [np.asarray(a, float) for a in kernels.statistics(state, tables)]
+            found = [np.asarray(a, float) for a in kernels.statistics(state, tables, *self._cast((block.dt,)))]
             found.append(np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1))
             totals[:] = [a + b for a, b in zip(totals, found)] if totals else found
 

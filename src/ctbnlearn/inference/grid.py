@@ -46,12 +46,14 @@ class Block:
 
 
 def bucket(n: int) -> int:
-    """Round up to 8, 16, 32, 64, 96, 128, 192, 256, ...: compiling costs more than padding small blocks."""
+    """Round up to 8, 16, 20, 24, 28, 32, 40, 48, ...: few shapes to compile, at most a quarter of padding above 16."""
     size = 8
-    while size < n:
-        if size >= 64 and size * 3 // 2 >= n:
-            return size * 3 // 2
+    while size < n and size < 16:
         size *= 2
+    quarter = size // 4
+    while size < n:
+        quarter = max(4, 1 << (size.bit_length() - 3))
+        size += quarter
     return size
 
 

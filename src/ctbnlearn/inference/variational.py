@@ -5,17 +5,20 @@ path likelihood Z_i is that of a Markov chain with those generators and the node
 
     m_i = d ln Z_i / d ln r~_i    expected transitions in each cell,
     t_i = d ln Z_i / d h_i        expected time in each state in each cell,
-    A_i = ln Z_i - sum m_i ln r~_i - sum t_i h_i    entropy of the path and expected log likelihood of the data,
+    s_i = d ln Z_i / d ln p0_i    posterior at the start,
+    A_i = ln Z_i - sum m_i ln r~_i - sum t_i h_i - sum s_i ln p0_i
+                                  entropy of the path and expected log likelihood of the data,
 
 exact for these generators at any step. With q_i = t_i / dt and the parents independent given their marginals,
 r~_i = E_u[R~_i(x, x' | u)] and e_i = E_u[sum_x' R_i(x, x' | u)], the objective of the paths is
 
-    F = sum_i A_i + sum_i sum_cells { m_i ln r~_i(q) - t_i e_i(q) }.
+    F = sum_i A_i + sum_i s_i ln p0_i + sum_i sum_cells { m_i ln r~_i(q) - t_i e_i(q) }.
 
 Node i's best answer to the others has h_i = -e_i + Psi_i with the child response Psi_i = dF / dt_i through the
-children's r~ and e. As A_i is concave in (m_i, t_i), the chord from the old state to that answer climbs: all nodes
-move at once, and each trajectory halves its step until F does not fall. Derivatives of ln Z are taken by jax; Psi is
-written out, and tested against it.
+children's r~ and e. As A_i is concave in (m_i, t_i, s_i), the chord from the old state to that answer climbs, with
+slope g = sum_i ln Z_i - F - sum t_i Psi_i. All nodes move at once; each trajectory takes the share of the chord that
+the parabola through its last step suggests, shortened until F does not fall. Derivatives of ln Z are taken by jax; Psi
+is written out, and tested against it.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ import numpy as np
 from ctbnlearn.inference.propagator import exponential
 
 Array = Any
-HALVINGS = 10
+SHORTENINGS = 10
+ROUNDING = 64  # F may fall by this many units of rounding
 
 
 class Tables(NamedTuple):
@@ -68,13 +72,13 @@ class Evidence(NamedTuple):
 
 
 class State(NamedTuple):
-    """Path posterior of a block: m (N, S, S, C, B), t and q (N, S, C, B), A (N, B), q at the start (N, S, B)."""
+    """Path posterior of a block: m (N, S, S, C, B), q (N, S, C, B), A (N, B), s (N, S, B); next share of chord (B,)."""
 
     transitions: Array
-    dwell: Array
     marginal: Array
     entropy: Array
     first: Array
+    share: Array
 
 
 def parent_states(q: Array, tables: Tables) -> Array:
@@ -116,8 +120,8 @@ def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Arr
     return jnp.log(total) + jnp.sum(logs, axis=0) + jnp.sum(log_scale, axis=1) + evidence.log_scale
 
 
-def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> State:
-    """Path posterior under given cell generators."""
+def answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> tuple[State, Array]:
+    """Path posterior under given cell generators, and ln Z (N, B)."""
 
     def total(off: Array, diagonal: Array, boost: Array) -> tuple[Array, Array]:
         first = evidence._replace(likelihood=evidence.likelihood.at[0].multiply(1 + boost))
@@ -130,9 +134,10 @@ def _answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> 
     dwell = jnp.maximum(dwell, 0.0)
     there = jnp.sum(dwell, axis=1, keepdims=True)
     marginal = jnp.where(there > 0, dwell / jnp.where(there > 0, there, 1.0), 1.0 / dwell.shape[1])
-    dwell = marginal * evidence.dt
-    entropy = value - jnp.sum(_xlogy(transitions, off), axis=(1, 2, 3)) - jnp.sum(dwell * diagonal, axis=(1, 2))
-    return State(transitions, dwell, marginal, entropy, jnp.maximum(first, 0.0))
+    first = jnp.maximum(first, 0.0)
+    entropy = value - jnp.sum(_xlogy(transitions, off), axis=(1, 2, 3)) - _start_energy(first, initial)
+    entropy = entropy - jnp.sum(marginal * evidence.dt * diagonal, axis=(1, 2))
+    return State(transitions, marginal, entropy, first, jnp.ones_like(value[0])), value
 
 
 def _xlogy(x: Array, y: Array) -> Array:
@@ -141,15 +146,27 @@ def _xlogy(x: Array, y: Array) -> Array:
     return jnp.where(positive, x * jnp.log(jnp.where(positive, y, 1.0)), 0.0)
 
 
-def energy(q: Array, transitions: Array, dwell: Array, tables: Tables) -> Array:
-    """Sum over nodes and cells of m ln r~(q) - t e(q), per trajectory (B,)."""
-    off, leave = effective_rates(q, tables)
+def _start_energy(first: Array, initial: Array) -> Array:
+    """Expected log probability of the state at the start, (N, B)."""
+    return jnp.sum(_xlogy(first, initial[:, :, None]), axis=1)
+
+
+def energy(transitions: Array, dwell: Array, off: Array, leave: Array) -> Array:
+    """Sum over nodes and cells of m ln r~ - t e, per trajectory (B,)."""
     return jnp.sum(_xlogy(transitions, off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * leave, axis=(0, 1, 2))
 
 
-def objective(state: State, tables: Tables) -> Array:
-    """F of the paths of every trajectory (B,)."""
-    return jnp.sum(state.entropy, axis=0) + energy(state.marginal, state.transitions, state.dwell, tables)
+def objective(state: State, tables: Tables, dt: Array) -> tuple[Array, Array, Array]:
+    """F of the paths of every trajectory (B,), and the effective rates r~ and e it rests on."""
+    off, leave = effective_rates(state.marginal, tables)
+    paths = jnp.sum(state.entropy + _start_energy(state.first, tables.initial), axis=0)
+    return paths + energy(state.transitions, state.marginal * dt, off, leave), off, leave
+
+
+def _bridge(transitions: Array, off: Array) -> Array:
+    """Expected transitions divided by their rates, zero where a transition cannot happen."""
+    positive = off > 0
+    return jnp.where(positive, transitions / jnp.where(positive, off, 1.0), 0.0)
 
 
 def child_response(state: State, tables: Tables, off: Array, dt: Array) -> Array:
@@ -161,11 +178,10 @@ def child_response(state: State, tables: Tables, off: Array, dt: Array) -> Array
     n, states, *cells = state.marginal.shape
     floor = float(jnp.finfo(off.dtype).eps) ** 0.75
     q = jnp.maximum(state.marginal, floor)
-    positive = off > 0
-    bridge = jnp.where(positive, state.transitions / jnp.where(positive, off, 1.0), 0.0)
     tall = tables.geometric.shape[1]
-    gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge.reshape(n, states * states, -1))
-    gain = gain - jnp.matmul(tables.exit, state.dwell.reshape(n, states, -1))
+    bridge = _bridge(state.transitions, off).reshape(n, states * states, -1)
+    gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge)
+    gain = gain - jnp.matmul(tables.exit, (state.marginal * dt).reshape(n, states, -1))
     weighted = gain * parent_states(q, tables).reshape(gain.shape)
     slope = jnp.zeros((n + 1, states, *cells), off.dtype)
     extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
@@ -185,9 +201,9 @@ def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Arra
     n_points, _, _, n_columns = evidence.likelihood.shape
     off = jnp.broadcast_to(rates[..., None, None], (*rates.shape, n_points - 1, n_columns))
     leave = jnp.sum(off, axis=2)
-    state = _answer(off, -leave, evidence, initial)
-    value = state.entropy + jnp.sum(_xlogy(state.transitions, off), (1, 2, 3)) - jnp.sum(state.dwell * leave, (1, 2))
-    return jnp.sum(state.dwell, axis=(2, 3)), jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
+    state, value = answer(off, -leave, evidence, initial)
+    dwell = jnp.sum(state.marginal * evidence.dt, axis=(2, 3))
+    return dwell, jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
 
 
 @jax.jit
@@ -216,13 +232,11 @@ def local(
         jnp.broadcast_to(own.likelihood[:, None], (points, many, states, columns)),
         jnp.broadcast_to(own.log_scale, (many, columns)),
     )
-    found = _answer(rates, psi - exits, repeated, jnp.broadcast_to(initial, (many, states)))
-    value = found.entropy + jnp.sum(_xlogy(found.transitions, rates), axis=(1, 2, 3))
-    value = value + jnp.sum(found.dwell * (psi - exits), axis=(1, 2))
-    positive = rates > 0
-    bridge = jnp.where(positive, found.transitions / jnp.where(positive, rates, 1.0), 0.0)
-    dwell = jnp.einsum("mxr,ur->mux", found.dwell.reshape(many, states, -1), flat)
-    moves = jnp.einsum("mxyr,ur->muxy", bridge.reshape(many, states, states, -1), flat) * geometric
+    found, value = answer(rates, psi - exits, repeated, jnp.broadcast_to(initial, (many, states)))
+    time = (found.marginal * own.dt).reshape(many, states, -1)
+    dwell = jnp.einsum("mxr,ur->mux", time, flat)
+    bridge = _bridge(found.transitions, rates).reshape(many, states, states, -1)
+    moves = jnp.einsum("mxyr,ur->muxy", bridge, flat) * geometric
     return value, dwell, moves
 
 
@@ -237,10 +251,10 @@ def start(evidence: Evidence, tables: Tables) -> State:
     shape = (n_nodes, n_states, n_points - 1, n_columns)
     return State(
         np.zeros((n_nodes, n_states, n_states, n_points - 1, n_columns), kind),
-        np.zeros(shape, kind),
         np.broadcast_to(uniform[:, :, None, None], shape).astype(kind),
         np.full((n_nodes, n_columns), -np.inf, kind),
         np.zeros((n_nodes, n_states, n_columns), kind),
+        np.ones(n_columns, kind),
     )
 
 
@@ -256,48 +270,60 @@ def sweeps(
     def mix(a: State, b: State, share: Array) -> State:
         return State(*(jnp.where(share == 1, y, jnp.where(share == 0, x, x + share * (y - x))) for x, y in zip(a, b)))
 
-    def sweep(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
-        state, value, _, count = carry
-        off, leave = effective_rates(state.marginal, tables)
+    def suggested(share: Array, rise: Array, slope: Array) -> Array:
+        """Top of the parabola with given slope at 0 and rise at `share`; 1 where it does not bend downwards."""
+        bend = slope * share - rise
+        top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
+        return jnp.where((bend > 0) & (top < 0.8), top, 1.0)
+
+    def sweep(carry: tuple[State, Array, Array, Array, Array, Array]) -> tuple[State, Array, Array, Array, Array, Array]:
+        state, value, off, leave, _, count = carry
         psi = child_response(state, tables, off, evidence.dt)
-        answer = _answer(off, psi - leave, evidence, tables.initial)
+        best, log_z = answer(off, psi - leave, evidence, tables.initial)
+        used = jnp.sum(state.marginal * evidence.dt * psi, axis=(0, 1, 2))
+        slope = jnp.maximum(jnp.sum(log_z, axis=0) - value - used, 0.0)
+        least = value - ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
 
-        def shorter(inner: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            share, reached, tries = inner
-            share = jnp.where(reached >= value, share, 0.5 * share)
-            return share, objective(mix(state, answer, share), tables), tries + 1
+        def attempt(share: Array) -> tuple[Array, State, Array, Array, Array]:
+            there = mix(state, best, share)
+            reached, off, leave = objective(there, tables, evidence.dt)
+            return share, there, jnp.where(jnp.isnan(reached), -jnp.inf, reached), off, leave
 
-        share = jnp.ones_like(value)
-        share, reached, _ = jax.lax.while_loop(
-            lambda inner: jnp.logical_and(jnp.any(inner[1] < value), inner[2] < HALVINGS),
+        def shorter(inner: tuple[tuple[Array, State, Array, Array, Array], Array]) -> Any:
+            (share, _, reached, _, _), tries = inner
+            less = jnp.clip(suggested(share, reached - value, slope), 0.1 * share, 0.5 * share)
+            last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
+            return attempt(jnp.where(reached >= least, share, jnp.where(last, 0.0, less))), tries + 1
+
+        first = jnp.where(value == -jnp.inf, 1.0, state.share)
+        (share, there, reached, off, leave), _ = jax.lax.while_loop(
+            lambda inner: jnp.logical_and(jnp.any(inner[0][2] < least), inner[1] < SHORTENINGS),
             shorter,
-            (share, objective(answer, tables), 0),
+            (attempt(first), 0),
         )
-        better = reached >= value
-        share = jnp.where(better, share, 0.0)
-        gain = jnp.where(better, reached - value, 0.0)
-        return mix(state, answer, share), jnp.where(better, reached, value), jnp.max(gain), count + 1
+        gain = jnp.maximum(reached - value, 0.0)
+        ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope), 0.05, 1.0), 1.0)
+        return there._replace(share=ahead), reached, off, leave, jnp.max(gain), count + 1
 
-    value = objective(state, tables)
-    state, value, _, count = jax.lax.while_loop(
-        lambda carry: jnp.logical_and(carry[2] > tol, carry[3] < max_sweeps),
+    value, off, leave = objective(state, tables, evidence.dt)
+    state, value, _, _, _, count = jax.lax.while_loop(
+        lambda carry: jnp.logical_and(carry[4] > tol, carry[5] < max_sweeps),
         sweep,
-        (state, value, jnp.full((), jnp.inf, value.dtype), 0),
+        (state, value, off, leave, jnp.full((), jnp.inf, value.dtype), 0),
     )
     return state, value, count
 
 
 @jax.jit
-def statistics(state: State, tables: Tables) -> tuple[Array, Array]:
+def statistics(state: State, tables: Tables, dt: Array) -> tuple[Array, Array]:
     """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
     off, _ = effective_rates(state.marginal, tables)
-    positive = off > 0
-    bridge = jnp.where(positive, state.transitions / jnp.where(positive, off, 1.0), 0.0)
     u = parent_states(state.marginal, tables)
-    n, states = bridge.shape[:2]
+    n, states = state.marginal.shape[:2]
     flat = u.reshape(n, u.shape[1], -1)
-    dwell = jnp.matmul(flat, state.dwell.reshape(n, states, -1).transpose(0, 2, 1))
-    moves = jnp.matmul(flat, bridge.reshape(n, states * states, -1).transpose(0, 2, 1))
+    dwell = jnp.matmul(flat, (state.marginal * dt).reshape(n, states, -1).transpose(0, 2, 1))
+    bridge = _bridge(state.transitions, off).reshape(n, states * states, -1)
+    moves = jnp.matmul(flat, bridge.transpose(0, 2, 1))
     return dwell, moves.reshape(n, -1, states, states) * tables.geometric
 
 
