@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ctbnlearn as cl
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
-from ctbnlearn.structure.prior import ProjectedPrior, log_structure_prior, rate_prior
+from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
 from ctbnlearn.structure.score import set_score
 from ctbnlearn.structure.tables import PairTables, TallyTables
@@ -137,12 +137,17 @@ def test_enumeration_honours_the_rules():
         enumerate_sets(range(200), [], 8, [str(i) for i in range(201)], 200)
 
 
+def log_prior(prior, sets, node, allowed, required, limit):
+    by_size, odds = log_prior_parts(prior, len(sets.names), node, allowed, required, limit)
+    return by_size[sets.sizes] + np.append(odds, 0.0)[sets.members].sum(1)
+
+
 def test_size_prior_is_uniform_over_sizes():
     sets = enumerate_sets(range(6), [], 3, list("abcdefg"), 6)
-    p = posterior_weights(np.zeros(len(sets)), log_structure_prior("size", sets, 6, 6, 0))
+    p = np.exp(log_prior("size", sets, 6, range(6), [], 3))
     np.testing.assert_allclose(np.bincount(sets.sizes, p), [0.25] * 4)
     inside = enumerate_sets(range(6), [0, 1], 4, list("abcdefg"), 6)
-    p = posterior_weights(np.zeros(len(inside)), log_structure_prior("size", inside, 6, 6, 2))
+    p = np.exp(log_prior("size", inside, 6, range(6), [0, 1], 4))
     np.testing.assert_allclose(np.bincount(inside.sizes, p)[2:], [1 / 3] * 3)
 
 
@@ -150,8 +155,14 @@ def test_log_odds_prior_makes_edges_independent():
     names = list("abc")
     odds = np.log([[1, 1, 3], [1, 1, 0.5], [1, 1, 1]])
     sets = enumerate_sets([0, 1], [], None, names, 2)
-    p = posterior_weights(np.zeros(4), log_structure_prior(odds, sets, 2, 2, 0))
+    p = np.exp(log_prior(odds, sets, 2, [0, 1], [], 2))
     np.testing.assert_allclose(sets.edge_probabilities(p), [0.75, 1 / 3, 0])
+
+
+@pytest.mark.parametrize("prior", ["size", "flat", 0.7])
+def test_priors_sum_to_one_over_the_admitted_sets(prior):
+    sets = enumerate_sets(range(5), [3], 3, list("abcdef"), 5)
+    assert np.exp(log_prior(prior, sets, 5, range(5), [3], 3)).sum() == pytest.approx(1)
 
 
 def test_projected_prior_sums_what_a_subset_leaves_open():

@@ -276,7 +276,9 @@ def sweeps(
         top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
         return jnp.where((bend > 0) & (top < 0.8), top, 1.0)
 
-    def sweep(carry: tuple[State, Array, Array, Array, Array, Array]) -> tuple[State, Array, Array, Array, Array, Array]:
+    def sweep(
+        carry: tuple[State, Array, Array, Array, Array, Array],
+    ) -> tuple[State, Array, Array, Array, Array, Array]:
         state, value, off, leave, _, count = carry
         psi = child_response(state, tables, off, evidence.dt)
         best, log_z = answer(off, psi - leave, evidence, tables.initial)

@@ -81,19 +81,31 @@ def rate_prior(
     return prior.shape * factor, prior.rate * factor
 
 
-def log_structure_prior(prior: Any, sets: ParentSets, node: int, n_allowed: int, n_required: int) -> FloatArray:
-    """Log prior probability of every parent set, up to a constant.
+def log_prior_parts(
+    prior: Any, n: int, node: int, allowed: Sequence[int], required: Sequence[int], limit: int
+) -> tuple[FloatArray, FloatArray]:
+    """Log prior of a node's parent sets in two parts: by size (limit + 1,), and odds of every member (n,).
 
-    "size": uniform over the sizes that occur, then over the sets of a size. "flat": uniform over sets. A number
-    or matrix [source, target]: log odds of each single edge.
+    Their sum over a set's size and members is its log prior probability among all sets that hold `required`, lie inside
+    `allowed` and have at most `limit` members. "size": uniform over the sizes, then over the sets of a size. "flat":
+    uniform over sets. A number or matrix [source, target]: log odds of each single edge.
     """
-    if isinstance(prior, str) and prior == "flat":
-        return np.zeros(len(sets))
+    extra = np.arange(limit + 1) - len(required)
+    free = [j for j in allowed if j not in set(required)]
+    odds = np.zeros(n)
     if isinstance(prior, str) and prior == "size":
-        free, extra = n_allowed - n_required, sets.sizes - n_required
-        return -(gammaln(free + 1) - gammaln(extra + 1) - gammaln(free - extra + 1))
-    odds = _log_odds(prior, len(sets.names))[:, node]
-    return np.append(odds, 0.0)[sets.members].sum(1)
+        inside = np.maximum(extra, 0)
+        ways = gammaln(len(free) + 1) - gammaln(inside + 1) - gammaln(len(free) - inside + 1)
+        by_size = -ways - np.log((extra >= 0).sum())
+    else:
+        odds = odds if isinstance(prior, str) else _log_odds(prior, n)[:, node].copy()
+        # log of the elementary symmetric polynomials: total weight of all sets of a size
+        totals = np.full(limit + 1, -np.inf)
+        totals[len(required)] = odds[list(required)].sum()
+        for j in free:
+            totals[1:] = np.logaddexp(totals[1:], totals[:-1] + odds[j])
+        by_size = np.full(limit + 1, -np.logaddexp.reduce(totals))
+    return np.where(extra >= 0, by_size, -np.inf), odds
 
 
 def check_structure_prior(prior: Any, n: int) -> None:

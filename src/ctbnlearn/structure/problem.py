@@ -18,7 +18,7 @@ from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.model.graph import as_adjacency
 from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
-from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_structure_prior, rate_prior
+from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_prior_parts, rate_prior
 from ctbnlearn.structure.tables import Group
 from ctbnlearn.structure.weights import posterior_weights, scores
 
@@ -126,7 +126,7 @@ class NodeProblem:
     shape, rate : (n_sets,)
         Gamma prior of every cell.
     log_prior : (n_sets,)
-        Log prior probability of every set, normalised.
+        Log prior probability of every set among all that the rules admit.
     possible : (S, S)
         Transitions that can happen, without the diagonal.
     barrier
@@ -156,8 +156,9 @@ class NodeProblem:
     ) -> NodeProblem:
         """Work out the priors of given sets of a node; `mean_rate` is its overall rate for rate_prior="auto"."""
         shape, rate = rate_prior(judgement.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate)
-        n_allowed, n_required = len(rules.allowed[node]), len(rules.required[node])
-        log_prior = log_structure_prior(judgement.structure_prior, sets, node, n_allowed, n_required)
+        by_size, odds = log_prior_parts(
+            judgement.structure_prior, len(cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
+        )
         off = ~np.eye(cards[node], dtype=bool)
         barrier = None
         if judgement.concentration is not None:
@@ -166,7 +167,7 @@ class NodeProblem:
             sets,
             shape,
             rate,
-            log_prior - np.logaddexp.reduce(log_prior),
+            by_size[sets.sizes] + np.append(odds, 0.0)[sets.members].sum(1),
             off if possible is None else possible & off,
             barrier,
             judgement.arithmetic,

@@ -18,7 +18,6 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import log_structure_prior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
 from ctbnlearn.structure.tables import tables_for
 
@@ -177,8 +176,5 @@ class _Scorer:
         block = ParentSets(members, self.rules.names)
         mean_rate = overall_rate(self.totals, node)
         problem = NodeProblem.build(node, block, self.rules, self.cards, self.judgement, mean_rate)
-        # the prior's normaliser runs over the sets of this call alone: use it unnormalised
-        n_allowed, n_required = len(self.rules.allowed[node]), len(self.rules.required[node])
-        prior = log_structure_prior(self.judgement.structure_prior, block, node, n_allowed, n_required)
-        total = problem.scores(self.tables.groups(node, block)) + prior
+        total = problem.scores(self.tables.groups(node, block)) + problem.log_prior
         seen.update(zip(fresh, map(float, total)))
