@@ -1,12 +1,12 @@
 """The variational engine around the jax kernels: blocks of trajectories, their states, path rates.
 
-Nothing is switched in jax itself: double precision holds inside this module's calls only.
+Nothing is switched in jax itself: precision and device hold inside this module's calls only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
@@ -16,10 +16,11 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import variational as kernels
+from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import Block, build_blocks
+from ctbnlearn.inference.rows import Rows, rows_of
 from ctbnlearn.model.ctbn import CTBN
 
-CELLS_A_BLOCK = 100_000  # (cell, trajectory) pairs times nodes held by one compiled call
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
 
 
@@ -90,30 +91,39 @@ class PathEngine:
         Longest cell of the time grid.
     queries
         Times (n_trajectories, n_queries) that must be grid points.
-    precision
-        "float64" or "float32".
+    precision, device
+        As in `StructureLearner`.
     """
 
     def __init__(
-        self, obs: Observations, step: float, *, queries: FloatArray | None = None, precision: str = "float64"
+        self,
+        obs: Observations,
+        step: float,
+        *,
+        queries: FloatArray | None = None,
+        precision: str = "auto",
+        device: str = "auto",
     ) -> None:
         if not (isinstance(step, (int, float, np.number)) and 0 < step < np.inf):
             raise ParameterError(f"step must be a positive time, not {step!r}")
-        if precision not in ("float64", "float32"):
-            raise ParameterError(f'precision must be "float64" or "float32", not {precision!r}')
+        self.device = Device.find(device, precision)
+        self.precision = self.device.precision
         self.ids = obs.ids
-        self.precision = precision
         self.n_trajectories = obs.n_trajectories
-        max_cells = max(1, CELLS_A_BLOCK // len(obs.variables))
+        max_cells = max(1, self.device.cells // len(obs.variables))
         self.blocks: list[Block] = list(build_blocks(obs, step, max_cells=max_cells, queries=queries))
         self.states: list[kernels.State | None] = [None] * len(self.blocks)
         self.objective = np.full(self.n_trajectories, -np.inf)
         wide = max(v.n_states for v in obs.variables)
-        cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + 2 * wide)
-        self.keep = cells * 8 <= KEEP_BYTES
+        cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
+        self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
 
-    def _context(self) -> AbstractContextManager[Any]:
-        return jax.enable_x64(self.precision == "float64")
+    @contextmanager
+    def _context(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(jax.enable_x64(self.precision == "float64"))
+            stack.enter_context(self.device.here())
+            yield
 
     def _cast(self, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(v, self.precision) if np.asarray(v).dtype.kind == "f" else np.asarray(v) for v in values]
@@ -152,6 +162,13 @@ class PathEngine:
                     tables = kernels.Tables(*self._cast(self._last[0].tables))
                     state, _ = self._run(block, None, tables, *self._last[1:])
             yield block, state
+
+    def rows(self) -> Iterator[Rows]:
+        """Path posteriors of the last update as rows, block by block."""
+        for block, state in self.current_states():
+            with self._context():
+                part = rows_of(block, state)
+            yield part
 
     def _run(
         self, block: Block, state: kernels.State | None, tables: kernels.Tables, tol: float, max_sweeps: int

@@ -23,7 +23,13 @@ SETTLED: dict[str, Any] = {"tol": 1e-7, "max_sweeps": 500}
 
 
 def smooth(
-    network: CTBN, obs: Observations, times: ArrayLike, *, step: float | None = None, precision: str = "float64"
+    network: CTBN,
+    obs: Observations,
+    times: ArrayLike,
+    *,
+    step: float | None = None,
+    precision: str = "auto",
+    device: str = "auto",
 ) -> dict[str, FloatArray]:
     """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
 
@@ -37,8 +43,8 @@ def smooth(
         Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
     step
         Longest cell of the time grid; default a quarter of the shortest dwell time, averaged over parent states.
-    precision
-        "float64" or "float32".
+    precision, device
+        As in `StructureLearner`.
 
     Examples
     --------
@@ -57,17 +63,17 @@ def smooth(
     if (grid < obs.start[:, None]).any():
         b, k = np.argwhere(grid < obs.start[:, None])[0]
         raise ParameterError(f"time {grid[b, k]} lies before the start {obs.start[b]} of trajectory {obs.ids[b]!r}")
-    engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision)
+    engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision, device=device)
     found = engine.marginals(PathRates.of_network(network), **SETTLED)
     return {v.name: found[:, :, i, : v.n_states] for i, v in enumerate(network.variables)}
 
 
 def expected_statistics(
-    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
 ) -> Statistics:
     """Expected dwell times and transition counts per state of the network's parents, summed over trajectories."""
     check_same_variables(network, obs)
-    engine = PathEngine(obs, _step(network, step), precision=precision)
+    engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
     _, found = engine.statistics(PathRates.of_network(network), **SETTLED)
     return Statistics(
         network.variables, network.parents, tuple(found.dwell), tuple(found.transitions), tuple(found.initial)
@@ -75,24 +81,26 @@ def expected_statistics(
 
 
 def log_evidence(
-    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
 ) -> FloatArray:
     """F of every trajectory: approximates the log evidence, is no bound, and exact where no variable drives another."""
     check_same_variables(network, obs)
-    engine = PathEngine(obs, _step(network, step), precision=precision)
+    engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
     engine.update(PathRates.of_network(network), **SETTLED)
     return engine.objective
 
 
 def predictive(
-    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "float64"
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
 ) -> FloatArray:
     """Log likelihood of each observation given the earlier ones, summed per trajectory (n_trajectories,).
 
     An assumed-density filter: variables are kept independent given the past, their rates averaged over their parents.
     """
     check_same_variables(network, obs)
-    return PathEngine(obs, _step(network, step), precision=precision).predictive(PathRates.of_network(network))
+    return PathEngine(obs, _step(network, step), precision=precision, device=device).predictive(
+        PathRates.of_network(network)
+    )
 
 
 def path_log_density(network: CTBN, paths: Paths) -> float:

@@ -29,21 +29,27 @@ class Schedule:
     max_iter
         Weight updates at most.
     tol
-        Settled when a step raises F by less than this many nats per trajectory.
+        Settled when a step raises F by less than this many nats per trajectory and variable.
     max_sweeps
-        Sweeps at most in one update of the paths; a trajectory rests when a sweep raises its F by less than tol.
+        Sweeps at most in one update of the paths, which ends when no trajectory gains more than `tol` a variable.
     max_inner
         Rate updates at most between two weight updates.
     """
 
     max_iter: int = 50
-    tol: float = 1e-3
+    tol: float = 2e-4
     max_sweeps: int = 20
     max_inner: int = 3
 
 
 def fit_decoupled(
-    obs: Observations, possible: Sequence[BoolArray | None], *, precision: str, rounds: int = 50, tol: float = 1e-2
+    obs: Observations,
+    possible: Sequence[BoolArray | None],
+    *,
+    precision: str = "auto",
+    device: str = "auto",
+    rounds: int = 50,
+    tol: float = 1e-2,
 ) -> tuple[list[FloatArray], list[float]]:
     """Fit every node alone: its rates (S, S), and its transitions per unit of time and target state.
 
@@ -53,7 +59,7 @@ def fit_decoupled(
     off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
     span = float((obs.end - obs.start).sum())
     gap = span / max(1.0, obs.n_informative / len(cards)) if span > 0 else 1.0
-    engine = PathEngine(obs, max(span, 1.0), precision=precision)
+    engine = PathEngine(obs, max(span, 1.0), precision=precision, device=device)
     rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
     for _ in range(rounds):
         found = engine.alone(rates)
@@ -109,7 +115,7 @@ class EM:
         flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
         self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
         value = self._update_rates()
-        small = self.schedule.tol * self.engine.n_trajectories
+        small = self.schedule.tol * len(self.belief.cards) * self.engine.n_trajectories
         for n_iter in range(1, self.schedule.max_iter + 1):
             self.n_iter = n_iter
             for _ in range(self.schedule.max_inner):
@@ -122,8 +128,9 @@ class EM:
             if self.callback is not None:
                 self.callback(self.n_iter, value)
             if abs(value - settled) < small:
-                self.converged = True
-                break
+                self.converged = self.belief.settled(self.engine, self.rates)
+                if self.converged:
+                    break
         return value
 
     def _update_rates(self) -> float:
@@ -134,7 +141,8 @@ class EM:
 
     def _expect(self, rates: PathRates) -> float:
         self.rates = rates
-        value, self.found = self.engine.statistics(rates, tol=self.schedule.tol, max_sweeps=self.schedule.max_sweeps)
+        tol = self.schedule.tol * len(rates.cards)
+        value, self.found = self.engine.statistics(rates, tol=tol, max_sweeps=self.schedule.max_sweeps)
         return value
 
     def _record(self, phase: str) -> float:

@@ -11,9 +11,12 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
+from ctbnlearn.structure.all_pairs import AllPairs
+from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
 
 
@@ -26,6 +29,8 @@ class IncompleteSettings:
     initial_distribution: Sequence[FloatArray] | None  # None: learn it
     step: float | None
     precision: str
+    device: str
+    pool_size: int | None
     refine: bool
     schedule: Schedule
     seed: Any = None
@@ -42,31 +47,38 @@ def fit_incomplete(
     """Run EM to the end and return it; of several random starts the one with the largest F."""
     cards = [v.n_states for v in obs.variables]
     dense = all(np.prod([float(cards[j]) for j in pool]) <= MOST_JOINT_STATES for pool in rules.allowed)
-    if not dense and rules.largest > 2:
+    if not dense and rules.largest > 2 and judgement.concentration is not None:
         crowded = max(range(len(cards)), key=lambda i: len(rules.allowed[i]))
         raise ParameterError(
-            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many to weigh sets of "
-            f"up to {rules.largest} from incomplete data; set max_parents=2, or restrict `candidates` to about 8 each"
+            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
+            f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
         )
-    start_rates, mean_rates = fit_decoupled(obs, possible, precision=settings.precision)
-    problems = [
-        NodeProblem.build(i, rules.sets(i), rules, cards, judgement, mean_rates[i], possible[i])
-        for i in range(len(cards))
-    ]
+    where: dict[str, Any] = {"precision": settings.precision, "device": settings.device}
+    start_rates, mean_rates = fit_decoupled(obs, possible, **where)
+
+    def build(node: int, sets: ParentSets) -> NodeProblem:
+        return NodeProblem.build(node, sets, rules, cards, judgement, mean_rates[node], possible[node])
+
     step = default_step([float(r.sum(1).max()) for r in start_rates]) if settings.step is None else settings.step
     learn_initial = settings.initial_distribution is None
     p0 = [np.full(c, 1 / c) for c in cards] if learn_initial else settings.initial_distribution
     best: EM | None = None
     rng = np.random.default_rng(settings.seed)
     for _ in range(settings.n_init if settings.initial == "random" and dense else 1):
+        engine = PathEngine(obs, step, **where)
         belief: DenseBelief
         if dense:
+            problems = [build(i, rules.sets(i)) for i in range(len(cards))]
             weights = [initial_weights(p, settings.initial, rng) for p in problems]
             belief = DenseBelief(problems, cards, rules.allowed, weights)
         else:
-            belief = SparseBelief(problems, cards)
+            pairs = None
+            if judgement.concentration is None:
+                products = products_precision(settings.precision, engine.device, len(cards))
+                pairs = AllPairs(cards, rules, judgement, mean_rates, possible, products, engine.device)
+            belief = SparseBelief(build, rules, cards, pairs, settings.pool_size)
         em = EM(
-            PathEngine(obs, step, precision=settings.precision),
+            engine,
             belief,
             start_rates,
             p0 or [],
@@ -81,6 +93,13 @@ def fit_incomplete(
     if settings.refine and judgement.concentration is None:
         best.belief.refine(best.engine, best.rates)
     return best
+
+
+def products_precision(precision: str, device: Device, n_variables: int) -> str:
+    """Precision of the products over all pairs: single where asked for, on an accelerator, or for many variables."""
+    if precision != "auto":
+        return precision
+    return "float32" if device.kind == "gpu" or n_variables > 64 else "float64"
 
 
 def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -> FloatArray:

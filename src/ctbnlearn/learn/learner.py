@@ -65,11 +65,17 @@ class StructureLearner(BaseEstimator):
     max_iter : int
         Weight updates of EM at most.
     tol : float
-        EM has converged when a round changes the objective by less than this many nats per trajectory.
+        EM has converged when a round changes the objective by less than this many nats per trajectory and variable.
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
-    precision : {"float64", "float32"}
-        Of the E-step.
+    precision : {"auto", "float64", "float32"}
+        Of the numbers behind incomplete data. "auto": double on a processor (but single for the products over all pairs
+        of more than 64 variables), single on an accelerator.
+    device : {"auto", "cpu", "gpu"}
+        Where to compute; "auto" takes an accelerator where jax finds one. Incomplete data only.
+    pool_size : int or None
+        With many candidates and more than two parents: how many of the most promising candidates of a node larger sets
+        are made of. Default: as many as give some hundred sets (15 for three parents).
     refine : bool
         After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
         probabilities are better calibrated. Posterior weights only; left out for data so large that the path posteriors
@@ -84,9 +90,12 @@ class StructureLearner(BaseEstimator):
     edge_probabilities_ : (n, n)
         Probability of the edge [source, target]; zero diagonal.
     parent_sets_ : list of ParentSets
-        Per node, every parent set considered, most probable first; items read as tuples of names.
+        Per node the parent sets, most probable first; items read as tuples of names. With many candidates only the
+        64 heaviest are listed.
     parent_set_weights_ : list of arrays
-        Their weights, which sum to one.
+        Their weights; what they lack to one is the weight of the sets not listed.
+    pools_ : list of tuples, or None
+        Per node the candidates that sets were made of, where not all were; None where every set was weighed.
     network_ : CTBN
         Most probable parent set of every node, posterior-mean rates.
     objective_ : float
@@ -102,8 +111,8 @@ class StructureLearner(BaseEstimator):
     Notes
     -----
     Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
-    listed and sets of any size can be weighed. With more candidates `max_parents` must be 2 or less; the paths then
-    depend on the parents in sets of noticeable weight only.
+    listed and sets of any size can be weighed. With more candidates the paths depend on the parents in sets of
+    noticeable weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
 
     Examples
     --------
@@ -133,9 +142,11 @@ class StructureLearner(BaseEstimator):
         n_init: int = 1,
         initial_distribution: Any = "learn",
         max_iter: int = 50,
-        tol: float = 1e-3,
+        tol: float = 2e-4,
         step: float | None = None,
-        precision: str = "float64",
+        precision: str = "auto",
+        device: str = "auto",
+        pool_size: int | None = None,
         refine: bool = True,
         random_state: Any = None,
         callback: Any = None,
@@ -158,6 +169,8 @@ class StructureLearner(BaseEstimator):
         self.tol = tol
         self.step = step
         self.precision = precision
+        self.device = device
+        self.pool_size = pool_size
         self.refine = refine
         self.random_state = random_state
         self.callback = callback
@@ -225,7 +238,8 @@ class StructureLearner(BaseEstimator):
             ("rates", ("geometric", "arithmetic")),
             ("barrier", ("scaled", "fixed")),
             ("initial", ("uniform", "full", "random")),
-            ("precision", ("float64", "float32")),
+            ("precision", ("auto", "float64", "float32")),
+            ("device", ("auto", "cpu", "gpu")),
         ):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in options:
@@ -233,6 +247,8 @@ class StructureLearner(BaseEstimator):
         if not isinstance(self.refine, (bool, np.bool_)):
             raise ParameterError(f"refine must be True or False, not {self.refine!r}")
         whole(self.n_init, "n_init", 1)
+        if self.pool_size is not None:
+            whole(self.pool_size, "pool_size", 1)
         whole(self.max_iter, "max_iter", 1)
         generator(self.random_state, "random_state")
         if self.callback is not None and not callable(self.callback):
@@ -293,12 +309,14 @@ class StructureLearner(BaseEstimator):
                 weights.append(problem.weights(groups))
                 value += float(problem.mixture(groups).value(weights[-1]))
             problems.append(problem)
-        self._set_weights(rules, problems, weights)
+        edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
+        self._set_weights(rules, problems, weights, edges)
         best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
         heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
         self._set_network(data, problems, heaviest, best.dwell, best.transitions, best.initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
+        self.pools_: list[tuple[str, ...]] | None = None
 
     def _fit_incomplete(
         self,
@@ -317,33 +335,36 @@ class StructureLearner(BaseEstimator):
             start,
             self.step,
             self.precision,
+            self.device,
+            self.pool_size,
             self.refine,
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )
         em = fit_incomplete(data, rules, judgement, possible, settings, self.callback)
-        self._set_weights(rules, em.belief.problems, em.belief.weights)
+        self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
+        self.pools_ = em.belief.pool_names()
         if not em.converged:
             warnings.warn(
                 f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than "
-                f"tol={self.tol} nats per trajectory; raise max_iter or tol",
+                f"tol={self.tol} nats per trajectory and variable; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
-    def _set_weights(self, rules: EdgeRules, problems: list[NodeProblem], weights: list[FloatArray]) -> None:
-        n = len(problems)
-        self.edge_probabilities_: FloatArray = np.zeros((n, n))
+    def _set_weights(
+        self, rules: EdgeRules, problems: list[NodeProblem], weights: list[FloatArray], edges: FloatArray
+    ) -> None:
+        self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []
         self.parent_set_weights_: list[FloatArray] = []
         for i, (problem, w) in enumerate(zip(problems, weights)):
             order = np.argsort(-w, kind="stable")
             self.parent_sets_.append(problem.sets.take(order))
             self.parent_set_weights_.append(w[order])
-            self.edge_probabilities_[:, i] = np.clip(problem.sets.edge_probabilities(w), 0.0, 1.0)
             self.edge_probabilities_[list(rules.required[i]), i] = 1.0
 
     def _set_network(
@@ -379,7 +400,7 @@ class StructureLearner(BaseEstimator):
         from ctbnlearn.inference import posterior
 
         check_is_fitted(self)
-        return posterior.smooth(self.network_, obs, times, step=self.step, precision=self.precision)
+        return posterior.smooth(self.network_, obs, times, step=self.step, precision=self.precision, device=self.device)
 
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
@@ -411,7 +432,7 @@ class StructureLearner(BaseEstimator):
         check_is_fitted(self)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        total = posterior.predictive(self.network_, data, step=self.step, precision=self.precision)
+        total = posterior.predictive(self.network_, data, step=self.step, precision=self.precision, device=self.device)
         return float(total.sum()) / max(data.n_informative, 1)
 
 

@@ -2,27 +2,35 @@
 
 `DenseBelief` lists the joint states of all candidate parents of a node and weighs every set from that one table.
 `SparseBelief` is for many candidates: a node's paths depend on a handful of active parents, those in its sets of
-noticeable weight, and all sets of up to two parents are weighed by matrix products.
+noticeable weight. All sets of up to two parents are weighed by matrix products; larger sets, and every set where those
+products would take long, inside a pool of the most promising parents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import comb
+from typing import Any
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
+from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.local_evidence import local_weights
+from ctbnlearn.structure.all_pairs import AllPairs, PairResult
 from ctbnlearn.structure.belief import NodeBelief
-from ctbnlearn.structure.expected import ExpectedPairTables, PathRows
-from ctbnlearn.structure.problem import NodeProblem
+from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem
 from ctbnlearn.structure.projection import Projection
 
 MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
 MOST_ACTIVE_STATES = 16  # joint states of the active parents of a node with many candidates
 SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
-MOST_ACTIVE_SETS = 512
+MISSED = 1e-2  # weight from which on a set outside the pools matters
+MOST_POOL_SETS = 600  # parent sets inside a pool, about
+COSTLY = {"cpu": 1e12, "gpu": 1e16}  # multiplications from which on the pass over all pairs is not made every round
 
 
 class DenseBelief:
@@ -84,6 +92,18 @@ class DenseBelief:
             weights[active] = weights[active].sum() * share
             self.weights[i] = weights
 
+    def settled(self, engine: PathEngine, rates: PathRates) -> bool:
+        """Whether the sets weighed so far will do; called when EM has converged."""
+        return True
+
+    def pool_names(self) -> list[tuple[str, ...]] | None:
+        """Per node the candidates that sets were made of, where not all were."""
+        return None
+
+    def edges(self) -> FloatArray:
+        """Probability of every edge [source, target]."""
+        return np.stack([p.sets.edge_probabilities(w) for p, w in zip(self.problems, self.weights)], axis=1)
+
     def path_rates(self, initial: Sequence[FloatArray]) -> PathRates:
         """Path rates of all nodes."""
         both = [belief.path_rates() for belief in self.beliefs]
@@ -95,47 +115,190 @@ class DenseBelief:
 
 
 class SparseBelief(DenseBelief):
-    """Beliefs over all sets of up to two parents, with few active parents a node."""
+    """Beliefs over the sets of many candidates, with few active parents a node.
 
-    room = (int(np.log2(MOST_ACTIVE_STATES)), MOST_ACTIVE_STATES)
+    `problems` and `weights` cover the sets that are listed: all of them for mixture weights and inside pools, the
+    heaviest ones after a pass over all pairs.
 
-    def __init__(self, problems: Sequence[NodeProblem], cards: Sequence[int]) -> None:
-        empty = [np.argsort(p.sets.sizes, kind="stable")[:1] for p in problems]  # the smallest set of every node
-        smallest = [p.take(k) for p, k in zip(problems, empty)]
-        pools = [s.sets.numbers(0) for s in smallest]
-        super().__init__(smallest, cards, pools, [np.ones(1)] * len(problems))
-        self.problems = list(problems)
-        self.weights = [np.bincount(k, minlength=len(p.sets)).astype(float) for p, k in zip(problems, empty)]
-        self.active = empty
+    Parameters
+    ----------
+    build
+        Makes the problem of a node for given sets.
+    rules, cards
+        Which sets are admitted; number of states of every variable.
+    pairs
+        Weighs all sets of up to two parents; None for mixture weights, where all sets are listed.
+    pool_size
+        Parents a pool holds; None for as many as give some hundred sets.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[int, ParentSets], NodeProblem],
+        rules: EdgeRules,
+        cards: Sequence[int],
+        pairs: AllPairs | None,
+        pool_size: int | None = None,
+    ) -> None:
+        n = len(cards)
+        smallest = [ParentSets(np.array([[*r, *[-1] * (not r)]]), rules.names) for r in rules.required]
+        problems = [build(i, sets) for i, sets in enumerate(smallest)]
+        super().__init__(problems, cards, [tuple(s.numbers(0)) for s in smallest], [np.ones(1)] * n)
+        self.build, self.rules, self.pairs = build, rules, pairs
+        size = pool_size or default_pool_size(rules.largest)
+        self._room = [max(size, len(r)) for r in rules.required]
+        everything = all(len(a) <= room for a, room in zip(rules.allowed, self._room))
+        # candidates that sets are made of; None: all pairs of all candidates
+        self.candidates = [tuple(a) for a in rules.allowed] if pairs is None or everything else None
+        self._result: PairResult | None = None
 
     def reweigh(self, engine: PathEngine, rates: PathRates, found: JointTables) -> None:
-        """Weigh all sets of every node, then choose the active ones."""
-        rows = path_rows(engine)
-        geometric = [rates.tables.geometric[i, :u, :s, :s] for i, (u, s) in enumerate(zip(rates.sizes, self.cards))]
-        tables = ExpectedPairTables(rows, self.cards, rates.parents, geometric)
-        pools, beliefs = [], []
-        self.active = []
-        for i, problem in enumerate(self.problems):
-            groups = list(tables.groups(i, problem.sets))
-            self.weights[i] = problem.weights(groups)
-            active, pool = choose_active(problem, self.weights[i], self.cards)
-            chosen = problem.take(active)
+        """Weigh the sets of every node, then choose the active ones."""
+        rows = list(engine.rows()) if engine.keep else None
+        fetch: Callable[[], Any] = engine.rows if rows is None else lambda: rows
+        if self.candidates is None:
+            self._weigh_pairs(fetch, rates)
+            costly = self._cost(rows) > COSTLY[engine.device.kind]
+            if self.rules.largest > 2 or costly:
+                self.candidates = self._pools()
+        if self.candidates is not None:
+            self._weigh_pools(fetch, rates)
+        self._activate(fetch, rates)
+
+    def settled(self, engine: PathEngine, rates: PathRates) -> bool:
+        """Look at all pairs once more where only pools were weighed; False if pools lack a parent that matters."""
+        if self.pairs is None or self.candidates is None or self._result is None:
+            return True
+        pools = [set(c) for c in self.candidates]
+        rows = list(engine.rows()) if engine.keep else None
+        self._weigh_pairs(engine.rows if rows is None else lambda: rows, rates, final=self.rules.largest <= 2)
+        result = self._result
+        missed = [
+            any(w > MISSED and not pool.issuperset(sets.numbers(k)) for k, w in enumerate(weights))
+            for pool, sets, weights in zip(pools, result.sets, result.weights)
+        ]
+        if any(missed):
+            self.candidates = self._pools()
+            return False
+        if self.rules.largest <= 2:
+            self._locate_active()
+        return True
+
+    def _locate_active(self) -> None:
+        """Number the sets that drive the paths among those now listed; light ones may have to be added."""
+        for i, belief in enumerate(self.beliefs):
+            listed = [self.problems[i].sets.numbers(k) for k in range(len(self.problems[i].sets))]
+            driving = [belief.problem.sets.numbers(k) for k in range(len(belief.problem.sets))]
+            listed += (added := [m for m in driving if m not in set(listed)])
+            if added:
+                members = np.array([[*m, *[-1] * (2 - len(m))] for m in listed])
+                self.problems[i] = self.build(i, ParentSets(members, self.rules.names))
+                self.weights[i] = np.append(self.weights[i], np.zeros(len(added)))
+            number = {m: k for k, m in enumerate(listed)}
+            self.active[i] = np.array([number[m] for m in driving])
+
+    def pool_names(self) -> list[tuple[str, ...]] | None:
+        """Per node the candidates that sets were made of, where not all were."""
+        if self.candidates is None or self._result is None or self.rules.largest <= 2:
+            return None
+        return [tuple(self.rules.names[j] for j in pool) for pool in self.candidates]
+
+    def edges(self) -> FloatArray:
+        """Probability of every edge [source, target], of sets not listed too."""
+        out = super().edges()
+        return out if self._beyond is None else out + self._beyond
+
+    _beyond: FloatArray | None = None  # edge probabilities from sets that are not listed
+
+    def _cost(self, rows: list[Rows] | None) -> float:
+        """Multiplications of a pass over all pairs, roughly."""
+        assert self.pairs is not None
+        if rows is None:
+            return np.inf
+        width = float(self.pairs.columns.width)
+        return 0.5 * width**2 * sum(len(r.dt) for r in rows) * sum(c**2 - 1 for c in self.cards)
+
+    def _weigh_pairs(self, rows: Callable[[], Any], rates: PathRates, final: bool = True) -> None:
+        assert self.pairs is not None
+        result = self.pairs.run(rows, rates.tables)
+        self._result = result
+        if not final:
+            return
+        self.problems = [self.build(i, sets) for i, sets in enumerate(result.sets)]
+        self.weights = list(result.weights)
+        self._beyond = None
+        self._beyond = np.maximum(result.edges - self.edges(), 0.0)
+
+    def _pools(self) -> list[tuple[int, ...]]:
+        """The most promising parents of every node, by the best set that holds them."""
+        assert self._result is not None
+        out = []
+        for i, (allowed, required) in enumerate(zip(self.rules.allowed, self.rules.required)):
+            rank = sorted(allowed, key=lambda j: (j not in required, -self._result.reach[j, i]))  # type: ignore
+            out.append(tuple(sorted(rank[: self._room[i]])))
+        return out
+
+    def _weigh_pools(self, rows: Callable[[], Any], rates: PathRates) -> None:
+        """Weigh every set inside the pools, from sums over the rows."""
+        assert self.candidates is not None
+        moments = self._moments(self.candidates, rates, self.rules.largest)
+        pool_moments(rows(), moments)
+        self.problems, self.weights, self._groups = [], [], []
+        for i, pool in enumerate(self.candidates):
+            sets = enumerate_sets(pool, self.rules.required[i], self.rules.max_parents, self.rules.names, i)
+            problem = self.build(i, sets)
+            groups = list(moments[i].groups(sets))
+            self.problems.append(problem)
+            self.weights.append(problem.weights(groups))
+            self._groups.append(groups)
+        self._beyond = None
+
+    def _moments(self, pools: Sequence[tuple[int, ...]], rates: PathRates, largest: int) -> list[PoolMoments]:
+        return [
+            PoolMoments(i, pool, rates.parents[i], rates.tables.geometric[i, :u, :s, :s], self.cards, largest)
+            for i, (pool, u, s) in enumerate(zip(pools, rates.sizes, self.cards))
+        ]
+
+    _groups: list[Any] | None = None
+
+    def _activate(self, rows: Callable[[], Any], rates: PathRates) -> None:
+        """Let the heaviest sets of every node drive its paths."""
+        chosen = [choose_active(p, w, self.cards) for p, w in zip(self.problems, self.weights)]
+        self.active = [active for active, _ in chosen]
+        self.pools = [pool for _, pool in chosen]
+        groups = self._groups
+        if groups is None:
+            moments = self._moments(self.pools, rates, 2)
+            pool_moments(rows(), moments)
+            groups = [list(m.groups(p.sets.take(a))) for m, p, a in zip(moments, self.problems, self.active)]
+            numbers = [np.arange(len(a)) for a in self.active]
+        else:
+            numbers = self.active
+        self._groups = None
+        self.beliefs = []
+        for i, (problem, active, pool) in enumerate(zip(self.problems, self.active, self.pools)):
+            driving = problem.take(active)
             share = self.weights[i][active] / self.weights[i][active].sum()
-            belief = NodeBelief(chosen, Projection(pool, chosen.sets, self.cards), share)
+            belief = NodeBelief(driving, Projection(pool, driving.sets, self.cards), share)
             dwell = np.zeros((len(belief.projection.owner), self.cards[i]))
             moves = np.zeros((*dwell.shape, self.cards[i]))
             order = np.full(len(problem.sets), -1)
-            order[active] = np.arange(len(active))
-            for g in groups:
+            order[numbers[i]] = np.arange(len(active))
+            for g in groups[i]:
                 inside = np.flatnonzero(order[g.index] >= 0)
                 first = belief.projection.first[order[g.index[inside]]]
                 at = first[:, None] + np.arange(g.dwell.shape[1])
                 dwell[at], moves[at] = g.dwell[inside], g.transitions[inside]
             belief.set_rows(dwell, moves)
-            pools.append(pool)
-            beliefs.append(belief)
-            self.active.append(active)
-        self.pools, self.beliefs = pools, beliefs
+            self.beliefs.append(belief)
+
+
+def default_pool_size(largest: int) -> int:
+    """Parents in a pool such that some hundred sets of up to `largest` can be made of them."""
+    size = largest
+    while sum(comb(size + 1, k) for k in range(largest + 1)) <= MOST_POOL_SETS:
+        size += 1
+    return size
 
 
 def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int]) -> tuple[IntArray, tuple[int, ...]]:
@@ -143,7 +306,7 @@ def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int
 
     Heaviest first, as long as the joint states of the union can be listed; light sets are left out.
     """
-    order = np.argsort(-weights, kind="stable")[:MOST_ACTIVE_SETS]
+    order = np.argsort(-weights, kind="stable")
     chosen: list[int] = []
     pool: set[int] = set()
     for k in order:
@@ -154,14 +317,3 @@ def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int
             pool = union
             chosen.append(int(k))
     return np.array(chosen), tuple(sorted(pool))
-
-
-def path_rows(engine: PathEngine) -> PathRows:
-    """The engine's path posteriors as rows."""
-    marginal, dt, transitions = [], [], []
-    for block, state in engine.current_states():
-        cell, column = np.nonzero(block.dt > 0)
-        marginal.append(np.asarray(state.marginal, float)[:, :, cell, column].transpose(2, 0, 1))
-        transitions.append(np.asarray(state.transitions, float)[:, :, :, cell, column].transpose(3, 0, 1, 2))
-        dt.append(block.dt[cell, column])
-    return PathRows(np.concatenate(marginal), np.concatenate(dt), np.concatenate(transitions))

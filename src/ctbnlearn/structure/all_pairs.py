@@ -17,6 +17,7 @@ import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.inference.variational import Tables
 from ctbnlearn.structure import pair_kernels as kernels
@@ -25,7 +26,6 @@ from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Judgement
 
 BLOCK = 128  # variables a block of columns holds at most
-BUDGET = {"cpu": 1 << 29, "gpu": 1 << 33}  # bytes of working memory
 KEEP = 64  # parent sets of a node that are listed
 
 
@@ -43,12 +43,15 @@ class PairResult:
         Per node the heaviest sets, heaviest first.
     weights
         Per node their weights; what they lack to one is the weight of all other sets.
+    reach : (N, N)
+        Log weight, up to a constant per target, of the best set that holds [source, target].
     """
 
     log_evidence: FloatArray
     edges: FloatArray
     sets: list[ParentSets]
     weights: list[FloatArray]
+    reach: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +106,8 @@ class AllPairs:
         Per node the transitions that can happen, None for all.
     products
         "float32" or "float64": precision of the matrix products.
+    device
+        Where to compute, and how much memory to use there.
     """
 
     def __init__(
@@ -112,9 +117,10 @@ class AllPairs:
         judgement: Judgement,
         mean_rates: Sequence[float],
         possible: Sequence[BoolArray | None],
-        products: str = "float64",
+        products: str,
+        device: Device,
     ) -> None:
-        self.cards, self.rules, self.judgement, self.products = list(cards), rules, judgement, products
+        self.cards, self.rules, self.products, self.device = list(cards), rules, products, device
         self.columns = _Columns(cards)
         self.own: IntArray = np.maximum(cards, 2)
         self._possible = [_off_diagonal(p, c) for p, c in zip(possible, cards)]
@@ -159,12 +165,13 @@ class AllPairs:
         """
         n = len(self.cards)
         evidence: FloatArray = np.empty(n)
-        edges: FloatArray = np.zeros((n, n))
+        edges: FloatArray = np.zeros((n + 1, n))
+        reach: FloatArray = np.zeros((n + 1, n))
         sets: list[Any] = [None] * n
         weights: list[Any] = [None] * n
         names = self.rules.names
         done = 0
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), self.device.here():
             for nodes, found in self._batches(rows, tables):
                 listed = np.append(self.columns.variables, n)[found.members]
                 for k, i in enumerate(nodes):
@@ -172,21 +179,24 @@ class AllPairs:
                     pairs = np.sort(np.where(listed[k][real] == n, -1, listed[k][real]), axis=1)[:, ::-1]
                     pairs = np.where(pairs[:, 1:] < 0, pairs, pairs[:, ::-1])
                     sets[i], weights[i] = ParentSets(pairs, names), found.weights[k][real]
-                    edges[:, i] = np.bincount(self.columns.variables, found.edges[k], n + 1)[:n]
+                    edges[self.columns.variables, i] = found.edges[k]
+                    reach[self.columns.variables, i] = found.reach[k]
                 evidence[nodes] = found.log_evidence
                 done += len(nodes)
                 if progress is not None:
                     progress(done)
-        return PairResult(evidence, np.clip(edges, 0.0, 1.0), sets, weights)
+        return PairResult(evidence, np.clip(edges[:n], 0.0, 1.0), sets, weights, reach[:n])
 
     def _batches(
         self, rows: Callable[[], Iterable[Rows]], tables: Tables
     ) -> Iterator[tuple[IntArray, kernels.PairPosterior]]:
         """Nodes with the same number of states, as many at once as memory allows."""
-        budget = BUDGET["cpu" if jax.default_backend() == "cpu" else "gpu"]
         for card in np.unique(self.own):
             nodes = np.flatnonzero(self.own == card)
-            size = min(len(nodes), max(1, budget // self._bytes_a_node(card, max(r.dt.shape[0] for r in rows()))))
+            size = min(
+                len(nodes),
+                max(1, self.device.work_bytes // self._bytes_a_node(card, max(r.dt.shape[0] for r in rows()))),
+            )
             low = 0
             while low < len(nodes):
                 chosen = nodes[low : low + size]

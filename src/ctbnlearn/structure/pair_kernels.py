@@ -145,7 +145,8 @@ def _with_first(others: Array, total: Array, axis: int) -> Array:
 def _tables(moments: Array, everyone: Array, card: int) -> tuple[Array, Array]:
     """Time in each state (n, S, ...) and transitions (n, T, ...) from moments (n, W, ...), clipped at zero."""
     time = _with_first(moments[:, : card - 1], everyone, 1)
-    return jnp.maximum(time, 0.0), jnp.maximum(moments[:, card - 1 :], 0.0)
+    # laid out before use: fused into the scores, the differences would be taken anew in every cell
+    return jax.lax.optimization_barrier((jnp.maximum(time, 0.0), jnp.maximum(moments[:, card - 1 :], 0.0)))
 
 
 def _sum_cells(moments: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, card: int) -> Array:
@@ -190,16 +191,18 @@ def pair_scores(
     """
 
     def full(pair: Array, single_a: Array, single_b: Array, total: Array) -> Array:
+        """All states, in front of the variables: (..., sa, sb, va, vb)."""
         lead = pair.shape[:-2]
-        pair = pair.reshape(*lead, -1, sa - 1, single_b.shape[-1] // max(sb - 1, 1), sb - 1)
-        single_a = single_a.reshape(*lead, -1, sa - 1)
-        single_b = single_b.reshape(*lead, -1, sb - 1)
-        some = _with_first(pair, jnp.broadcast_to(single_a[..., None], pair.shape[:-1]), -1)
-        b = _with_first(single_b, jnp.broadcast_to(total[..., None], single_b.shape[:-1]), -1)
-        return _with_first(some, jnp.broadcast_to(b[..., None, :, :], (*some.shape[:-3], *some.shape[-2:])), -3)
+        pair = pair.reshape(*lead, -1, sa - 1, single_b.shape[-1] // (sb - 1), sb - 1)
+        pair = jnp.moveaxis(pair, (-3, -1), (-4, -3))
+        a = jnp.moveaxis(single_a.reshape(*lead, -1, sa - 1), -1, -2)[..., None]
+        b = jnp.moveaxis(single_b.reshape(*lead, -1, sb - 1), -1, -2)
+        some = _with_first(pair, jnp.broadcast_to(a, (*pair.shape[:-3], *pair.shape[-2:])), -3)
+        b = _with_first(b, jnp.broadcast_to(total[..., None], (*lead, b.shape[-1])), -2)
+        return _with_first(some, jnp.broadcast_to(b[..., None, :], some.shape[:-4] + some.shape[-3:]), -4)
 
     cells = _sum_cells(full(pair, single_a, single_b, total), full(*everyone), prior, possible, card)
-    return jnp.sum(cells, axis=(2, 4))
+    return jnp.sum(cells, axis=(1, 2))
 
 
 @partial(jax.jit, static_argnames=("card", "states"))
@@ -240,10 +243,14 @@ class SetPrior(NamedTuple):
 
 
 class PairPosterior(NamedTuple):
-    """Posterior of a batch: log evidence (n,), edges (n, V), heaviest sets (n, k, 2) (V: none) and weights (n, k)."""
+    """Posterior of a batch: log evidence (n,), edges and log weight of the best set with each variable (n, V).
+
+    Also the heaviest sets (n, k, 2), V for none, and their weights (n, k).
+    """
 
     log_evidence: Array
     edges: Array
+    reach: Array
     members: Array
     weights: Array
 
@@ -273,4 +280,5 @@ def pair_posterior(empty: Array, single: Array, pair: Array, prior: SetPrior, *,
     second = jnp.concatenate([jnp.full((n, 1 + v), v), jnp.tile(jnp.arange(v), (n, rows))], axis=1)
     value, chosen = jax.lax.top_k(listed, min(keep, listed.shape[1]))
     members = jnp.stack([jnp.take_along_axis(m, chosen, axis=1) for m in (first, second)], axis=-1)
-    return PairPosterior(top + jnp.log(mass), edges, members, jnp.exp(value - top[:, None]) / mass[:, None])
+    reach = jnp.maximum(one, jnp.maximum(two.max(1), two.max(2)))
+    return PairPosterior(top + jnp.log(mass), edges, reach, members, jnp.exp(value - top[:, None]) / mass[:, None])

@@ -1,0 +1,79 @@
+"""Where the numbers are crunched: this machine's processor or an accelerator, and how precisely."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from ctbnlearn.errors import ParameterError
+
+# memory of an accelerator is taken as it is needed; whoever sets the variable decides
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+DEVICES = ("auto", "cpu", "gpu")
+PRECISIONS = ("auto", "float64", "float32")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A jax device, the precision of the path posteriors, and the sizes of work that suit them.
+
+    Attributes
+    ----------
+    kind
+        "cpu" or "gpu".
+    precision
+        "float64" or "float32".
+    handle
+        The jax device.
+    """
+
+    kind: str
+    precision: str
+    handle: Any
+
+    @classmethod
+    def find(cls, device: str = "auto", precision: str = "auto") -> Device:
+        """The device of that name; "auto" takes an accelerator where there is one.
+
+        Precision "auto": double on a processor, single on an accelerator.
+        """
+        check_choice("device", device, DEVICES)
+        check_choice("precision", precision, PRECISIONS)
+        handle = None
+        if device != "cpu":
+            try:
+                handle = jax.devices("gpu")[0]
+            except RuntimeError:
+                if device == "gpu":
+                    raise ParameterError(
+                        'device="gpu": jax finds none here; install jax with its CUDA extra, or use device="auto"'
+                    ) from None
+        kind = "cpu" if handle is None else "gpu"
+        if precision == "auto":
+            precision = "float64" if kind == "cpu" else "float32"
+        return cls(kind, precision, jax.devices("cpu")[0] if handle is None else handle)
+
+    def here(self) -> AbstractContextManager[Any]:
+        """Context in which jax computes on this device."""
+        return jax.default_device(self.handle)
+
+    @property
+    def cells(self) -> int:
+        """Cells times trajectories times nodes that one compiled call works on."""
+        return 1_000_000 if self.kind == "cpu" else 20_000_000
+
+    @property
+    def work_bytes(self) -> int:
+        """Working memory of one batch of nodes in the pass over all pairs."""
+        return 1 << 29 if self.kind == "cpu" else 1 << 33
+
+
+def check_choice(name: str, value: Any, options: tuple[str, ...]) -> None:
+    """Raise unless the value is one of the options."""
+    if not isinstance(value, str) or value not in options:
+        raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
