@@ -174,7 +174,7 @@ def autodiff(state, tables, dt):
     dwell = state.marginal * dt
 
     def energy(q):
-        return jnp.sum(kernels.energy(state.transitions, dwell, *kernels.effective_rates(q, tables)))
+        return jnp.sum(kernels.energy(state.transitions, dwell, kernels.mean_rates(q, tables)))
 
     return jax.grad(energy)(state.marginal)
 
@@ -190,8 +190,8 @@ def test_child_response_equals_autodiff():
             tables = kernels.Tables(*engine._cast(rates.tables))
             (state,) = engine.states
             dt = engine.blocks[0].dt
-            off, _ = kernels.effective_rates(state.marginal, tables)
-            ours = kernels.child_response(state, tables, off, dt) * dt
+            mean = kernels.mean_rates(state.marginal, tables)
+            ours = kernels.child_response(state, tables, mean, dt) * dt
             auto = autodiff(state, tables, dt)
         real = np.arange(max(cards)) < np.array(cards)[:, None]
         np.testing.assert_allclose(np.asarray(ours)[real], np.where(dt > 0, auto, 0.0)[real], rtol=1e-7, atol=1e-9)

@@ -64,8 +64,8 @@ class Device:
 
     @property
     def cells(self) -> int:
-        """Cells times trajectories times nodes that one compiled call works on."""
-        return 1_000_000 if self.kind == "cpu" else 20_000_000
+        """Cells times trajectories times nodes that one compiled call works on: what stays in a processor's cache."""
+        return 60_000 if self.kind == "cpu" else 20_000_000
 
     @property
     def work_bytes(self) -> int:

@@ -12,15 +12,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import variational as kernels
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import Block, build_blocks
-from ctbnlearn.inference.rows import Rows, rows_of
+from ctbnlearn.inference.rows import Rows, pieces, rows_of
 from ctbnlearn.model.ctbn import CTBN
 
+ROWS_A_PIECE = 8192  # rows summed up in one matrix product, which may be in single precision
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
 
 
@@ -111,7 +112,7 @@ class PathEngine:
         self.ids = obs.ids
         self.n_trajectories = obs.n_trajectories
         max_cells = max(1, self.device.cells // len(obs.variables))
-        self.blocks: list[Block] = list(build_blocks(obs, step, max_cells=max_cells, queries=queries))
+        self.blocks: list[Block] = build_blocks(obs, step, max_cells=max_cells, queries=queries)
         self.states: list[kernels.State | None] = [None] * len(self.blocks)
         self.objective = np.full(self.n_trajectories, -np.inf)
         wide = max(v.n_states for v in obs.variables)
@@ -164,11 +165,9 @@ class PathEngine:
             yield block, state
 
     def rows(self) -> Iterator[Rows]:
-        """Path posteriors of the last update as rows, block by block."""
-        for block, state in self.current_states():
-            with self._context():
-                part = rows_of(block, state)
-            yield part
+        """Path posteriors of the last update as rows, in pieces."""
+        with self._context():
+            yield from pieces((rows_of(block, state) for block, state in self.current_states()), ROWS_A_PIECE)
 
     def _run(
         self, block: Block, state: kernels.State | None, tables: kernels.Tables, tol: float, max_sweeps: int
@@ -209,17 +208,21 @@ class PathEngine:
         return out
 
     def local(
-        self, around: list[tuple[int, kernels.Evidence, Any, Any]], initial: FloatArray, node: int, *tables: FloatArray
+        self,
+        around: list[tuple[int, kernels.Evidence, Any, Any]],
+        initial: FloatArray,
+        nodes: IntArray,
+        *tables: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """One node under several sets of path rates `tables` (see `kernels.local`), the others held.
+        """Nodes under path rates `tables` of their own (see `kernels.local`), the others held.
 
-        Returns ln Z summed over trajectories (M,), dwell (M, U, S) and transitions (M, U, S, S).
+        A node may come several times. Returns ln Z summed over trajectories (J,), dwell (J, U, S) and transitions
+        (J, U, S, S).
         """
         total: list[FloatArray] = []
         with self._context():
             for n, evidence, psi, u in around:
-                own = kernels.Evidence(evidence.dt, evidence.likelihood[:, node], evidence.log_scale[node])
-                found = kernels.local(own, *self._cast((initial,)), psi[node], u[node], *self._cast(tables))
+                found = kernels.local(evidence, *self._cast((initial,)), psi, u, nodes, *self._cast(tables))
                 value, *others = (np.asarray(a, float) for a in found)
                 new = [value[:, :n].sum(1), *others]
                 total = [a + b for a, b in zip(total, new)] if total else new

@@ -7,7 +7,6 @@ compiled code is reused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,9 +61,7 @@ def cells_per_gap(gaps: FloatArray, step: float) -> IntArray:
     return np.clip(np.ceil(gaps / step - 1e-9), gaps > 0, MOST_CELLS_A_GAP).astype(np.int64)
 
 
-def build_blocks(
-    obs: Observations, step: float, *, max_cells: int, queries: FloatArray | None = None
-) -> Iterator[Block]:
+def build_blocks(obs: Observations, step: float, *, max_cells: int, queries: FloatArray | None = None) -> list[Block]:
     """Lay observations out on grids, at most about `max_cells` (cell, trajectory) pairs a block.
 
     `queries` (n_trajectories, n_queries) become grid points too.
@@ -74,14 +71,38 @@ def build_blocks(
     seen = sum(np.diff(s.offsets) for s in {id(s.times): s for s in obs.series}.values())
     rough = seen + asked.shape[1] + (obs.end - obs.start) / step
     order = np.argsort(rough, kind="stable")
+    parts = []
     low = 0
     while low < n:
         high = low + 1
         while high < n and (high + 1 - low) * rough[order[high]] <= max_cells:
             high += 1
-        chosen = order[low:high]
-        yield _block(obs.select(chosen), chosen, step, asked[chosen])
+        parts.append(order[low:high])
         low = high
+    if len(parts) > 1 and len(parts[0]) < 2 * len(parts[-2]):  # of similar length: the same number in every block
+        parts = np.array_split(order, len(parts))
+    blocks = [_block(obs.select(part), part, step, asked[part]) for part in parts]
+    common = tuple(max(sizes) for sizes in zip(*(b.dt.shape for b in blocks)))
+    if common[0] * common[1] * len(blocks) <= 1.4 * sum(b.dt.size for b in blocks):  # one shape to compile
+        blocks = [_padded(b, *common) for b in blocks]
+    return blocks
+
+
+def _padded(block: Block, n_cells: int, width: int) -> Block:
+    """The same block with more cells of length zero and more columns."""
+    cells, columns = n_cells - block.dt.shape[0], width - block.dt.shape[1]
+    if not (cells or columns):
+        return block
+    exists = block.likelihood.max((0, 3), keepdims=True) > 0  # ones for the states a variable has, zero for others
+    likelihood = np.broadcast_to(exists, (n_cells + 1, *block.likelihood.shape[1:3], width)).astype(float)
+    likelihood[: block.dt.shape[0] + 1, :, :, : block.dt.shape[1]] = block.likelihood
+    return Block(
+        block.trajectories,
+        np.pad(block.dt, ((0, cells), (0, columns))),
+        likelihood,
+        np.pad(block.log_scale, ((0, 0), (0, columns))),
+        block.queries,
+    )
 
 
 def _block(obs: Observations, chosen: IntArray, step: float, asked: FloatArray) -> Block:

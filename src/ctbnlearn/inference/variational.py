@@ -93,15 +93,28 @@ def parent_states(q: Array, tables: Tables) -> Array:
     return out
 
 
-def effective_rates(q: Array, tables: Tables) -> tuple[Array, Array]:
-    """r~ (N, S, S, C, B) and e (N, S, C, B) from the parents' marginals."""
-    u = parent_states(q, tables)
+class Mean(NamedTuple):
+    """Rates averaged over the parents: r~ (N, S, S, C, B), e (N, S, C, B); and the joint parent states (N, U, C, B)."""
+
+    off: Array
+    leave: Array
+    parents: Array
+
+
+def mean_rates(q: Array, tables: Tables) -> Mean:
+    """Average the path rates over the parents' marginals."""
+    u = parent_states(floored(q), tables)
     n, tall, *cells = u.shape
     flat = u.reshape(n, tall, -1)
     off = jnp.matmul(tables.geometric.reshape(n, tall, -1).transpose(0, 2, 1), flat)
     leave = jnp.matmul(tables.exit.transpose(0, 2, 1), flat)
     states = q.shape[1]
-    return off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells)
+    return Mean(off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells), u)
+
+
+def floored(q: Array) -> Array:
+    """Marginals kept away from zero, by far less than they are known: `child_response` divides by them."""
+    return jnp.maximum(q, float(jnp.finfo(q.dtype).eps) ** 0.75)
 
 
 def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> Array:
@@ -151,16 +164,16 @@ def _start_energy(first: Array, initial: Array) -> Array:
     return jnp.sum(_xlogy(first, initial[:, :, None]), axis=1)
 
 
-def energy(transitions: Array, dwell: Array, off: Array, leave: Array) -> Array:
+def energy(transitions: Array, dwell: Array, mean: Mean) -> Array:
     """Sum over nodes and cells of m ln r~ - t e, per trajectory (B,)."""
-    return jnp.sum(_xlogy(transitions, off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * leave, axis=(0, 1, 2))
+    return jnp.sum(_xlogy(transitions, mean.off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * mean.leave, axis=(0, 1, 2))
 
 
-def objective(state: State, tables: Tables, dt: Array) -> tuple[Array, Array, Array]:
-    """F of the paths of every trajectory (B,), and the effective rates r~ and e it rests on."""
-    off, leave = effective_rates(state.marginal, tables)
+def objective(state: State, tables: Tables, dt: Array) -> tuple[Array, Mean]:
+    """F of the paths of every trajectory (B,), and the mean rates it rests on."""
+    mean = mean_rates(state.marginal, tables)
     paths = jnp.sum(state.entropy + _start_energy(state.first, tables.initial), axis=0)
-    return paths + energy(state.transitions, state.marginal * dt, off, leave), off, leave
+    return paths + energy(state.transitions, state.marginal * dt, mean), mean
 
 
 def _bridge(transitions: Array, off: Array) -> Array:
@@ -169,26 +182,23 @@ def _bridge(transitions: Array, off: Array) -> Array:
     return jnp.where(positive, transitions / jnp.where(positive, off, 1.0), 0.0)
 
 
-def child_response(state: State, tables: Tables, off: Array, dt: Array) -> Array:
+def child_response(state: State, tables: Tables, mean: Mean, dt: Array) -> Array:
     """Psi (N, S, C, B): derivative of the children's terms with respect to a node's time in each state.
 
-    `off` are the effective rates at the state. The derivative of a product of marginals with respect to one of them is
-    the product divided by it; marginals are kept away from zero for that, by far less than they are known.
+    `mean` are the mean rates at the state. The derivative of a product of marginals with respect to one of them is the
+    product divided by it.
     """
     n, states, *cells = state.marginal.shape
-    floor = float(jnp.finfo(off.dtype).eps) ** 0.75
-    q = jnp.maximum(state.marginal, floor)
     tall = tables.geometric.shape[1]
-    bridge = _bridge(state.transitions, off).reshape(n, states * states, -1)
+    bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
     gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge)
     gain = gain - jnp.matmul(tables.exit, (state.marginal * dt).reshape(n, states, -1))
-    weighted = gain * parent_states(q, tables).reshape(gain.shape)
-    slope = jnp.zeros((n + 1, states, *cells), off.dtype)
+    weighted = gain * mean.parents.reshape(gain.shape)
+    select = jnp.moveaxis(tables.select, 2, 3).swapaxes(0, 1).reshape(n, -1, tall)  # (N, P S, U)
+    share = jnp.matmul(select, weighted).reshape(n, -1, states, *cells)
+    q = floored(state.marginal)
     extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
-    for p in range(tables.select.shape[0]):
-        parents = tables.parents[:, p]
-        share = jnp.matmul(tables.select[p].transpose(0, 2, 1), weighted).reshape(n, states, *cells)
-        slope = slope.at[parents].add(share / extended[parents])
+    slope = jnp.zeros_like(extended).at[tables.parents].add(share / extended[tables.parents])
     return jnp.where(dt > 0, slope[:-1] / jnp.where(dt > 0, dt, 1.0), 0.0)
 
 
@@ -209,34 +219,31 @@ def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Arra
 @jax.jit
 def surroundings(tables: Tables, state: State, dt: Array) -> tuple[Array, Array]:
     """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
-    off, _ = effective_rates(state.marginal, tables)
-    return child_response(state, tables, off, dt), parent_states(state.marginal, tables)
+    mean = mean_rates(state.marginal, tables)
+    return child_response(state, tables, mean, dt), mean.parents
 
 
 @jax.jit
 def local(
-    own: Evidence, initial: Array, psi: Array, u: Array, geometric: Array, leave: Array
+    evidence: Evidence, initial: Array, psi: Array, u: Array, nodes: Array, geometric: Array, leave: Array
 ) -> tuple[Array, Array, Array]:
-    """One node under M sets of path rates, the others held: ln Z (M, B), dwell (M, U, S), transitions (M, U, S, S).
+    """Nodes (J,) under path rates of their own, the others held.
 
-    Evidence, initial distribution, child response and parent states are the node's own; `geometric` (M, U, S, S) and
-    `leave` (M, U, S) stand on the joint states of its active parents.
+    Returns ln Z (J, B), dwell (J, U, S) and transitions (J, U, S, S). Initial distributions, child response and parent
+    states are those of all nodes; `geometric` (J, U, S, S) and `leave` (J, U, S) stand on the joint states of a node's
+    active parents.
     """
     many, tall, states = leave.shape
-    flat = u.reshape(tall, -1)
-    rates = jnp.einsum("ur,muxy->mxyr", flat, geometric).reshape(many, states, states, *u.shape[1:])
-    exits = jnp.einsum("ur,mux->mxr", flat, leave).reshape(many, states, *u.shape[1:])
-    points, _, columns = own.likelihood.shape
-    repeated = Evidence(
-        own.dt,
-        jnp.broadcast_to(own.likelihood[:, None], (points, many, states, columns)),
-        jnp.broadcast_to(own.log_scale, (many, columns)),
-    )
-    found, value = answer(rates, psi - exits, repeated, jnp.broadcast_to(initial, (many, states)))
+    cells = u.shape[2:]
+    flat, response = u[nodes].reshape(many, tall, -1), psi[nodes]
+    rates = jnp.matmul(geometric.reshape(many, tall, -1).transpose(0, 2, 1), flat).reshape(many, states, states, *cells)
+    exits = jnp.matmul(leave.transpose(0, 2, 1), flat).reshape(many, states, *cells)
+    own = Evidence(evidence.dt, evidence.likelihood[:, nodes], evidence.log_scale[nodes])
+    found, value = answer(rates, response - exits, own, initial[nodes])
     time = (found.marginal * own.dt).reshape(many, states, -1)
-    dwell = jnp.einsum("mxr,ur->mux", time, flat)
-    bridge = _bridge(found.transitions, rates).reshape(many, states, states, -1)
-    moves = jnp.einsum("mxyr,ur->muxy", bridge, flat) * geometric
+    dwell = jnp.matmul(flat, time.transpose(0, 2, 1))
+    bridge = _bridge(found.transitions, rates).reshape(many, states * states, -1)
+    moves = jnp.matmul(flat, bridge.transpose(0, 2, 1)).reshape(geometric.shape) * geometric
     return value, dwell, moves
 
 
@@ -276,42 +283,40 @@ def sweeps(
         top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
         return jnp.where((bend > 0) & (top < 0.8), top, 1.0)
 
-    def sweep(
-        carry: tuple[State, Array, Array, Array, Array, Array],
-    ) -> tuple[State, Array, Array, Array, Array, Array]:
-        state, value, off, leave, _, count = carry
-        psi = child_response(state, tables, off, evidence.dt)
-        best, log_z = answer(off, psi - leave, evidence, tables.initial)
+    def sweep(carry: tuple[State, Array, Mean, Array, Array]) -> tuple[State, Array, Mean, Array, Array]:
+        state, value, mean, _, count = carry
+        psi = child_response(state, tables, mean, evidence.dt)
+        best, log_z = answer(mean.off, psi - mean.leave, evidence, tables.initial)
         used = jnp.sum(state.marginal * evidence.dt * psi, axis=(0, 1, 2))
         slope = jnp.maximum(jnp.sum(log_z, axis=0) - value - used, 0.0)
         least = value - ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
 
-        def attempt(share: Array) -> tuple[Array, State, Array, Array, Array]:
+        def attempt(share: Array) -> tuple[Array, State, Array, Mean]:
             there = mix(state, best, share)
-            reached, off, leave = objective(there, tables, evidence.dt)
-            return share, there, jnp.where(jnp.isnan(reached), -jnp.inf, reached), off, leave
+            reached, mean = objective(there, tables, evidence.dt)
+            return share, there, jnp.where(jnp.isnan(reached), -jnp.inf, reached), mean
 
-        def shorter(inner: tuple[tuple[Array, State, Array, Array, Array], Array]) -> Any:
-            (share, _, reached, _, _), tries = inner
+        def shorter(inner: tuple[tuple[Array, State, Array, Mean], Array]) -> Any:
+            (share, _, reached, _), tries = inner
             less = jnp.clip(suggested(share, reached - value, slope), 0.1 * share, 0.5 * share)
             last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
             return attempt(jnp.where(reached >= least, share, jnp.where(last, 0.0, less))), tries + 1
 
         first = jnp.where(value == -jnp.inf, 1.0, state.share)
-        (share, there, reached, off, leave), _ = jax.lax.while_loop(
+        (share, there, reached, mean), _ = jax.lax.while_loop(
             lambda inner: jnp.logical_and(jnp.any(inner[0][2] < least), inner[1] < SHORTENINGS),
             shorter,
             (attempt(first), 0),
         )
         gain = jnp.maximum(reached - value, 0.0)
         ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope), 0.05, 1.0), 1.0)
-        return there._replace(share=ahead), reached, off, leave, jnp.max(gain), count + 1
+        return there._replace(share=ahead), reached, mean, jnp.max(gain), count + 1
 
-    value, off, leave = objective(state, tables, evidence.dt)
-    state, value, _, _, _, count = jax.lax.while_loop(
-        lambda carry: jnp.logical_and(carry[4] > tol, carry[5] < max_sweeps),
+    value, mean = objective(state, tables, evidence.dt)
+    state, value, _, _, count = jax.lax.while_loop(
+        lambda carry: jnp.logical_and(carry[3] > tol, carry[4] < max_sweeps),
         sweep,
-        (state, value, off, leave, jnp.full((), jnp.inf, value.dtype), 0),
+        (state, value, mean, jnp.full((), jnp.inf, value.dtype), 0),
     )
     return state, value, count
 
@@ -319,12 +324,11 @@ def sweeps(
 @jax.jit
 def statistics(state: State, tables: Tables, dt: Array) -> tuple[Array, Array]:
     """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
-    off, _ = effective_rates(state.marginal, tables)
-    u = parent_states(state.marginal, tables)
+    mean = mean_rates(state.marginal, tables)
     n, states = state.marginal.shape[:2]
-    flat = u.reshape(n, u.shape[1], -1)
+    flat = mean.parents.reshape(n, mean.parents.shape[1], -1)
     dwell = jnp.matmul(flat, (state.marginal * dt).reshape(n, states, -1).transpose(0, 2, 1))
-    bridge = _bridge(state.transitions, off).reshape(n, states * states, -1)
+    bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
     moves = jnp.matmul(flat, bridge.transpose(0, 2, 1))
     return dwell, moves.reshape(n, -1, states, states) * tables.geometric
 
@@ -336,15 +340,15 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
     Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
     """
 
-    def advance(q: Array, off: Array, leave: Array, dt: Array) -> Array:
-        matrix, _ = exponential(off, -leave, dt[None])
+    def advance(q: Array, mean: Mean, dt: Array) -> Array:
+        matrix, _ = exponential(mean.off, -mean.leave, dt[None])
         q = jnp.sum(q[:, :, None] * matrix[:, :, :, 0], axis=1)
         return q / jnp.sum(q, axis=1, keepdims=True)
 
     def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
         dt, seen = cell
-        middle = advance(q, *effective_rates(q[:, :, None], tables), 0.5 * dt)
-        q = advance(q, *effective_rates(middle[:, :, None], tables), dt) * seen
+        middle = advance(q, mean_rates(q[:, :, None], tables), 0.5 * dt)
+        q = advance(q, mean_rates(middle[:, :, None], tables), dt) * seen
         total = jnp.sum(q, axis=1)
         return q / total[:, None], jnp.sum(jnp.log(total), axis=0)
 
@@ -357,12 +361,12 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
 @jax.jit
 def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Array:
     """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
-    off, leave = effective_rates(state.marginal, tables)
-    psi = child_response(state, tables, off, evidence.dt)
+    mean = mean_rates(state.marginal, tables)
+    psi = child_response(state, tables, mean, evidence.dt)
 
     def total(boost: Array) -> Array:
         boosted = evidence._replace(likelihood=evidence.likelihood * (1 + boost))
-        return jnp.sum(log_likelihood(off, psi - leave, boosted, tables.initial))
+        return jnp.sum(log_likelihood(mean.off, psi - mean.leave, boosted, tables.initial))
 
     slope = jnp.maximum(jax.grad(total)(jnp.zeros_like(evidence.likelihood)), 0.0)
     return slope / jnp.sum(slope, axis=2, keepdims=True)

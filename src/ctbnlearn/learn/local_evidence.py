@@ -13,51 +13,66 @@ and the weights are pi(m) ~ p(m) exp{ sum over trajectories of ln Z_i(m) - KL(q(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import digamma
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.inference.grid import bucket
 from ctbnlearn.structure.belief import NodeBelief, gamma_divergence
 from ctbnlearn.structure.weights import posterior_weights
 
 PASSES = 5
-WIDTH = 32  # parent sets fitted side by side
+
+
+class _Job:
+    """Rates of one node under one parent set, as they are fitted."""
+
+    def __init__(self, node: int, number: int, belief: NodeBelief) -> None:
+        problem, projection = belief.problem, belief.projection
+        rows = slice(projection.first[number], projection.first[number] + projection.sizes[number])
+        self.node, self.possible = node, problem.possible
+        self.map = projection.matrix[rows]  # states of the set by joint states of the pool
+        self.alpha, self.beta = problem.shape[number], problem.rate[number]
+        self.a, self.b = belief.a[rows], belief.b[rows]
+        self.evidence = 0.0
+
+    def path_rates(self) -> tuple[FloatArray, FloatArray]:
+        """Geometric rates (U, S, S) and exit rates (U, S) on the joint states of the pool."""
+        geometric = np.exp(digamma(self.a) - np.log(self.b)) * self.possible
+        return np.tensordot(self.map.T, geometric, 1), self.map.T @ (self.a / self.b * self.possible).sum(-1)
+
+    def update(self, log_z: float, dwell: FloatArray, moves: FloatArray) -> None:
+        """Evidence at the rates held, then new rates."""
+        kl = gamma_divergence(self.a, self.b, self.alpha, self.beta)
+        self.evidence = log_z - float((kl * self.possible).sum())
+        self.a = self.alpha + np.tensordot(self.map, moves, 1)
+        self.b = self.beta + (self.map @ dwell)[..., None]
 
 
 def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBelief]) -> list[FloatArray]:
     """Per node, weights of the sets in its belief from their local evidence; `rates` are those of the paths."""
     around = engine.surroundings(rates)
-    width = min(WIDTH, max(len(belief.problem.sets) for belief in beliefs))
-    return [_node_weights(engine, around, rates, i, belief, width) for i, belief in enumerate(beliefs)]
-
-
-def _node_weights(
-    engine: PathEngine, around: Any, rates: PathRates, node: int, belief: NodeBelief, width: int
-) -> FloatArray:
-    problem, projection = belief.problem, belief.projection
-    n_sets, size, card = len(problem.sets), rates.sizes[node], rates.cards[node]
+    jobs = [_Job(i, k, belief) for i, belief in enumerate(beliefs) for k in range(len(belief.problem.sets))]
     tall, wide = rates.tables.exit.shape[1:]
-    alpha, beta = (prior[projection.owner][:, None, None] for prior in (problem.shape, problem.rate))
-    evidence = np.empty(n_sets)
-    for low in range(0, n_sets, width):
-        chosen = np.arange(low, min(low + width, n_sets))
-        rows = [np.arange(projection.first[k], projection.first[k] + projection.sizes[k]) for k in chosen]
-        maps = [projection.matrix[r] for r in rows]  # states of one set by joint states of the pool
-        a, b = [belief.a[r] for r in rows], [belief.b[r] for r in rows]
+    cells = max(evidence.dt.size for _, evidence, *_ in around)
+    width = min(bucket(len(jobs)), max(8, engine.device.cells // cells))  # fitted side by side
+    for low in range(0, len(jobs), width):
+        batch = jobs[low : low + width]
+        nodes = np.zeros(width, np.int64)
+        nodes[: len(batch)] = [job.node for job in batch]
         for _ in range(PASSES):
-            geometric = np.zeros((width, tall, wide, wide))
-            leave = np.zeros((width, tall, wide))
-            for k, (m, x, y) in enumerate(zip(maps, a, b)):
-                geometric[k, :size, :card, :card] = np.tensordot(
-                    m.T, np.exp(digamma(x) - np.log(y)) * problem.possible, 1
-                )
-                leave[k, :size, :card] = m.T @ (x / y * problem.possible).sum(-1)
-            value, dwell, moves = engine.local(around, rates.tables.initial[node], node, geometric, leave)
-            for k, (c, r) in enumerate(zip(chosen, rows)):
-                evidence[c] = value[k] - (gamma_divergence(a[k], b[k], alpha[r], beta[r]) * problem.possible).sum()
-                a[k] = alpha[r] + np.tensordot(maps[k], moves[k, :size, :card, :card], 1)
-                b[k] = beta[r] + (maps[k] @ dwell[k, :size, :card])[..., None]
-    return posterior_weights(evidence, problem.log_prior)
+            geometric, leave = np.zeros((width, tall, wide, wide)), np.zeros((width, tall, wide))
+            for k, job in enumerate(batch):
+                u, s = rates.sizes[job.node], rates.cards[job.node]
+                geometric[k, :u, :s, :s], leave[k, :u, :s] = job.path_rates()
+            log_z, dwell, moves = engine.local(around, rates.tables.initial, nodes, geometric, leave)
+            for k, job in enumerate(batch):
+                u, s = rates.sizes[job.node], rates.cards[job.node]
+                job.update(float(log_z[k]), dwell[k, :u, :s], moves[k, :u, :s, :s])
+    evidence = iter([job.evidence for job in jobs])
+    return [
+        posterior_weights(np.array([next(evidence) for _ in range(len(b.problem.sets))]), b.problem.log_prior)
+        for b in beliefs
+    ]

@@ -132,6 +132,8 @@ class SparseBelief(DenseBelief):
         Parents a pool holds; None for as many as give some hundred sets.
     """
 
+    room = (int(np.log2(MOST_ACTIVE_STATES)), MOST_ACTIVE_STATES)
+
     def __init__(
         self,
         build: Callable[[int, ParentSets], NodeProblem],
