@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
@@ -16,6 +19,8 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 DEVICES = ("auto", "cpu", "gpu")
 PRECISIONS = ("auto", "float64", "float32")
+MOST_WORKERS = 4
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,32 @@ class Device:
         """Cells times trajectories times nodes that one compiled call works on: what stays in a processor's cache."""
         return 60_000 if self.kind == "cpu" else 20_000_000
 
+    def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:
+        """Results of `work` on 0, 1, ..., in order; on a processor some run side by side, at most four.
+
+        Each call enters the contexts it needs itself: jax keeps them per thread.
+        """
+        workers = min(count, os.cpu_count() or 1, MOST_WORKERS) if self.kind == "cpu" else 1
+        if workers < 2:
+            yield from map(work, range(count))
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[Result]] = deque()
+            for k in range(count + workers):  # no more results in memory than are being worked on
+                if k < count:
+                    waiting.append(pool.submit(work, k))
+                if k >= workers:
+                    yield waiting.popleft().result()
+
+    @property
+    def block(self) -> int:
+        """Variables that one block of columns holds at most in the pass over all pairs."""
+        return 128 if self.kind == "cpu" else 512
+
     @property
     def work_bytes(self) -> int:
-        """Working memory of one batch of nodes in the pass over all pairs."""
-        return 1 << 29 if self.kind == "cpu" else 1 << 33
+        """Working memory of one batch of nodes in the pass over all pairs; small batches are quicker on a processor."""
+        return 1 << 25 if self.kind == "cpu" else 1 << 33
 
 
 def check_choice(name: str, value: Any, options: tuple[str, ...]) -> None:

@@ -138,21 +138,28 @@ class PathEngine:
         *,
         tol: float,
         max_sweeps: int,
-        visit: Callable[[Block, kernels.State, kernels.Tables], None] | None = None,
+        visit: Callable[[Block, kernels.State, kernels.Tables], Any] | None = None,
+        gather: Callable[[Block, Any], None] | None = None,
     ) -> float:
         """Update the paths for given rates; returns F of the paths summed over trajectories.
 
-        `visit` is called for every block with its converged state.
+        `visit` is called for every block with its converged state, for several blocks at a time; what it returns goes
+        to `gather`, block after block.
         """
         self._last = (rates, tol, max_sweeps)
-        with self._context():
-            tables = kernels.Tables(*self._cast(rates.tables))
-            for k, block in enumerate(self.blocks):
-                state, self.objective[block.trajectories] = self._run(block, self.states[k], tables, tol, max_sweeps)
-                if self.keep:
-                    self.states[k] = state
-                if visit is not None:
-                    visit(block, state, tables)
+        tables = kernels.Tables(*self._cast(rates.tables))
+
+        def work(k: int) -> tuple[kernels.State, FloatArray, Any]:
+            with self._context():
+                state, value = self._run(self.blocks[k], self.states[k], tables, tol, max_sweeps)
+                return state, value, None if visit is None else visit(self.blocks[k], state, tables)
+
+        for k, (state, value, seen) in enumerate(self.device.each(work, len(self.blocks))):
+            self.objective[self.blocks[k].trajectories] = value
+            if self.keep:
+                self.states[k] = state
+            if gather is not None:
+                gather(self.blocks[k], seen)
         return float(self.objective.sum())
 
     def current_states(self) -> Iterator[tuple[Block, kernels.State]]:
@@ -219,13 +226,18 @@ class PathEngine:
         A node may come several times. Returns ln Z summed over trajectories (J,), dwell (J, U, S) and transitions
         (J, U, S, S).
         """
-        total: list[FloatArray] = []
-        with self._context():
-            for n, evidence, psi, u in around:
-                found = kernels.local(evidence, *self._cast((initial,)), psi, u, nodes, *self._cast(tables))
+        cast = self._cast((initial, *tables))
+
+        def work(k: int) -> list[FloatArray]:
+            n, evidence, psi, u = around[k]
+            with self._context():
+                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:])
                 value, *others = (np.asarray(a, float) for a in found)
-                new = [value[:, :n].sum(1), *others]
-                total = [a + b for a, b in zip(total, new)] if total else new
+            return [value[:, :n].sum(1), *others]
+
+        total: list[FloatArray] = []
+        for new in self.device.each(work, len(around)):
+            total = [a + b for a, b in zip(total, new)] if total else new
         return total[0], total[1], total[2]
 
     def _check(self, block: Block, value: FloatArray) -> None:
@@ -240,12 +252,14 @@ class PathEngine:
         """Update the paths and sum up their expected statistics; F of the paths comes first."""
         totals: list[FloatArray] = []
 
-        def add(block: Block, state: kernels.State, tables: kernels.Tables) -> None:
+        def look(block: Block, state: kernels.State, tables: kernels.Tables) -> list[FloatArray]:
             found = [np.asarray(a, float) for a in kernels.statistics(state, tables, *self._cast((block.dt,)))]
-            found.append(np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1))
+            return [*found, np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1)]
+
+        def add(block: Block, found: list[FloatArray]) -> None:
             totals[:] = [a + b for a, b in zip(totals, found)] if totals else found
 
-        value = self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=add)
+        value = self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=look, gather=add)
         dwell, transitions, initial = totals
         cut = list(zip(rates.sizes, rates.cards))
         return value, JointTables(
@@ -262,12 +276,11 @@ class PathEngine:
         """Posterior marginals at the queries, (n_trajectories, n_queries, N, S)."""
         out: FloatArray = np.empty((self.n_trajectories, self.blocks[0].queries.shape[0], *rates.tables.initial.shape))
 
-        def look(block: Block, state: kernels.State, tables: kernels.Tables) -> None:
-            found = self._grid_marginals(block, state, tables)
+        def put(block: Block, found: FloatArray) -> None:
             columns = np.arange(len(block.trajectories))
             out[block.trajectories] = found[block.queries, :, :, columns].transpose(1, 0, 2, 3)
 
-        self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=look)
+        self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=self._grid_marginals, gather=put)
         return out
 
     def predictive(self, rates: PathRates) -> FloatArray:

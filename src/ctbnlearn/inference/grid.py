@@ -80,7 +80,8 @@ def build_blocks(obs: Observations, step: float, *, max_cells: int, queries: Flo
         parts.append(order[low:high])
         low = high
     if len(parts) > 1 and len(parts[0]) < 2 * len(parts[-2]):  # of similar length: the same number in every block
-        parts = np.array_split(order, len(parts))
+        fewer = [k for k in range(1, len(parts) + 1) if bucket(-(-n // k)) <= 2 * bucket(len(parts[0]))]
+        parts = np.array_split(order, min(fewer, key=lambda k: (k * bucket(-(-n // k)), -k)))
     blocks = [_block(obs.select(part), part, step, asked[part]) for part in parts]
     common = tuple(max(sizes) for sizes in zip(*(b.dt.shape for b in blocks)))
     if common[0] * common[1] * len(blocks) <= 1.4 * sum(b.dt.size for b in blocks):  # one shape to compile

@@ -37,7 +37,7 @@ class Schedule:
     """
 
     max_iter: int = 50
-    tol: float = 2e-4
+    tol: float = 1e-3
     max_sweeps: int = 20
     max_inner: int = 3
 

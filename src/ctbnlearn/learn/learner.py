@@ -142,7 +142,7 @@ class StructureLearner(BaseEstimator):
         n_init: int = 1,
         initial_distribution: Any = "learn",
         max_iter: int = 50,
-        tol: float = 2e-4,
+        tol: float = 1e-3,
         step: float | None = None,
         precision: str = "auto",
         device: str = "auto",

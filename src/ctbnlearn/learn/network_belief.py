@@ -8,9 +8,8 @@ products would take long, inside a pool of the most promising parents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import comb
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from ctbnlearn.structure.expected import PoolMoments, pool_moments
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem
 from ctbnlearn.structure.projection import Projection
+from ctbnlearn.structure.tables import Group
 
 MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
 MOST_ACTIVE_STATES = 16  # joint states of the active parents of a node with many candidates
@@ -31,6 +31,8 @@ SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
 MISSED = 1e-2  # weight from which on a set outside the pools matters
 MOST_POOL_SETS = 600  # parent sets inside a pool, about
 COSTLY = {"cpu": 1e12, "gpu": 1e16}  # multiplications from which on the pass over all pairs is not made every round
+
+RowSource = list[Rows] | Callable[[], Iterable[Rows]]  # rows, or what makes them anew
 
 
 class DenseBelief:
@@ -152,28 +154,29 @@ class SparseBelief(DenseBelief):
         everything = all(len(a) <= room for a, room in zip(rules.allowed, self._room))
         # candidates that sets are made of; None: all pairs of all candidates
         self.candidates = [tuple(a) for a in rules.allowed] if pairs is None or everything else None
-        self._result: PairResult | None = None
+        self._result: PairResult | None = None  # of the last pass over all pairs
+        self._groups: list[list[Group]] | None = None  # tables of the listed sets, where they are those of pools
+        self._beyond: FloatArray | None = None  # edge probabilities from sets that are not listed
 
     def reweigh(self, engine: PathEngine, rates: PathRates, found: JointTables) -> None:
         """Weigh the sets of every node, then choose the active ones."""
-        rows = list(engine.rows()) if engine.keep else None
-        fetch: Callable[[], Any] = engine.rows if rows is None else lambda: rows
+        rows = list(engine.rows()) if engine.keep else engine.rows
         if self.candidates is None:
-            self._weigh_pairs(fetch, rates)
+            self._weigh_pairs(rows, rates)
             costly = self._cost(rows) > COSTLY[engine.device.kind]
             if self.rules.largest > 2 or costly:
                 self.candidates = self._pools()
         if self.candidates is not None:
-            self._weigh_pools(fetch, rates)
-        self._activate(fetch, rates)
+            self._weigh_pools(rows, rates)
+        self._activate()
 
     def settled(self, engine: PathEngine, rates: PathRates) -> bool:
         """Look at all pairs once more where only pools were weighed; False if pools lack a parent that matters."""
         if self.pairs is None or self.candidates is None or self._result is None:
             return True
         pools = [set(c) for c in self.candidates]
-        rows = list(engine.rows()) if engine.keep else None
-        self._weigh_pairs(engine.rows if rows is None else lambda: rows, rates, final=self.rules.largest <= 2)
+        rows = list(engine.rows()) if engine.keep else engine.rows
+        self._weigh_pairs(rows, rates, final=self.rules.largest <= 2)
         result = self._result
         missed = [
             any(w > MISSED and not pool.issuperset(sets.numbers(k)) for k, w in enumerate(weights))
@@ -210,17 +213,15 @@ class SparseBelief(DenseBelief):
         out = super().edges()
         return out if self._beyond is None else out + self._beyond
 
-    _beyond: FloatArray | None = None  # edge probabilities from sets that are not listed
-
-    def _cost(self, rows: list[Rows] | None) -> float:
+    def _cost(self, rows: RowSource) -> float:
         """Multiplications of a pass over all pairs, roughly."""
         assert self.pairs is not None
-        if rows is None:
+        if not isinstance(rows, list):
             return np.inf
         width = float(self.pairs.columns.width)
         return 0.5 * width**2 * sum(len(r.dt) for r in rows) * sum(c**2 - 1 for c in self.cards)
 
-    def _weigh_pairs(self, rows: Callable[[], Any], rates: PathRates, final: bool = True) -> None:
+    def _weigh_pairs(self, rows: RowSource, rates: PathRates, final: bool = True) -> None:
         assert self.pairs is not None
         result = self.pairs.run(rows, rates.tables)
         self._result = result
@@ -228,7 +229,7 @@ class SparseBelief(DenseBelief):
             return
         self.problems = [self.build(i, sets) for i, sets in enumerate(result.sets)]
         self.weights = list(result.weights)
-        self._beyond = None
+        self._beyond = self._groups = None
         self._beyond = np.maximum(result.edges - self.edges(), 0.0)
 
     def _pools(self) -> list[tuple[int, ...]]:
@@ -240,11 +241,11 @@ class SparseBelief(DenseBelief):
             out.append(tuple(sorted(rank[: self._room[i]])))
         return out
 
-    def _weigh_pools(self, rows: Callable[[], Any], rates: PathRates) -> None:
+    def _weigh_pools(self, rows: RowSource, rates: PathRates) -> None:
         """Weigh every set inside the pools, from sums over the rows."""
         assert self.candidates is not None
         moments = self._moments(self.candidates, rates, self.rules.largest)
-        pool_moments(rows(), moments)
+        pool_moments(rows if isinstance(rows, list) else rows(), moments)
         self.problems, self.weights, self._groups = [], [], []
         for i, pool in enumerate(self.candidates):
             sets = enumerate_sets(pool, self.rules.required[i], self.rules.max_parents, self.rules.names, i)
@@ -261,38 +262,36 @@ class SparseBelief(DenseBelief):
             for i, (pool, u, s) in enumerate(zip(pools, rates.sizes, self.cards))
         ]
 
-    _groups: list[Any] | None = None
-
-    def _activate(self, rows: Callable[[], Any], rates: PathRates) -> None:
+    def _activate(self) -> None:
         """Let the heaviest sets of every node drive its paths."""
-        chosen = [choose_active(p, w, self.cards) for p, w in zip(self.problems, self.weights)]
-        self.active = [active for active, _ in chosen]
-        self.pools = [pool for _, pool in chosen]
-        groups = self._groups
-        if groups is None:
-            moments = self._moments(self.pools, rates, 2)
-            pool_moments(rows(), moments)
-            groups = [list(m.groups(p.sets.take(a))) for m, p, a in zip(moments, self.problems, self.active)]
-            numbers = [np.arange(len(a)) for a in self.active]
-        else:
-            numbers = self.active
-        self._groups = None
-        self.beliefs = []
-        for i, (problem, active, pool) in enumerate(zip(self.problems, self.active, self.pools)):
+        self.pools, self.beliefs = [], []
+        for i, problem in enumerate(self.problems):
+            active, pool = choose_active(problem, self.weights[i], self.cards)
             driving = problem.take(active)
             share = self.weights[i][active] / self.weights[i][active].sum()
             belief = NodeBelief(driving, Projection(pool, driving.sets, self.cards), share)
             dwell = np.zeros((len(belief.projection.owner), self.cards[i]))
             moves = np.zeros((*dwell.shape, self.cards[i]))
-            order = np.full(len(problem.sets), -1)
-            order[numbers[i]] = np.arange(len(active))
-            for g in groups[i]:
-                inside = np.flatnonzero(order[g.index] >= 0)
-                first = belief.projection.first[order[g.index[inside]]]
-                at = first[:, None] + np.arange(g.dwell.shape[1])
-                dwell[at], moves[at] = g.dwell[inside], g.transitions[inside]
+            for k, number in enumerate(active):
+                rows = slice(belief.projection.first[k], belief.projection.first[k] + belief.projection.sizes[k])
+                dwell[rows], moves[rows] = self._tables(i, int(number))
             belief.set_rows(dwell, moves)
+            self.active[i] = active
+            self.pools.append(pool)
             self.beliefs.append(belief)
+
+    def _tables(self, node: int, number: int) -> tuple[FloatArray, FloatArray]:
+        """Tables (U, S) and (U, S, S) of a listed set."""
+        if self._groups is not None:
+            for g in self._groups[node]:
+                at = np.searchsorted(g.index, number)
+                if at < len(g.index) and g.index[at] == number:
+                    return g.dwell[at], g.transitions[at]
+        assert self._result is not None
+        card = self.cards[node]
+        s, t = (self.cards[j] if j >= 0 else 1 for j in self._result.sets[node].members[number])
+        dwell, moves = self._result.dwell[node][number], self._result.transitions[node][number]
+        return dwell[:s, :t, :card].reshape(s * t, card), moves[:s, :t, :card, :card].reshape(s * t, card, card)
 
 
 def default_pool_size(largest: int) -> int:

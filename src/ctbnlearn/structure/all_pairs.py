@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Judgement
 
-BLOCK = 128  # variables a block of columns holds at most
+BEYOND = np.iinfo(np.int32).max  # a column that is not there
 KEEP = 64  # parent sets of a node that are listed
 
 
@@ -45,6 +45,9 @@ class PairResult:
         Per node their weights; what they lack to one is the weight of all other sets.
     reach : (N, N)
         Log weight, up to a constant per target, of the best set that holds [source, target].
+    dwell, transitions
+        Per node the tables of the listed sets, (k, s, t, S) and (k, s, t, S, S), states of the two members first; s and
+        t are the most states a variable has, cells of states that are not there are zero.
     """
 
     log_evidence: FloatArray
@@ -52,6 +55,8 @@ class PairResult:
     sets: list[ParentSets]
     weights: list[FloatArray]
     reach: FloatArray
+    dwell: list[FloatArray]
+    transitions: list[FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +68,26 @@ class _Block:
     first: int  # its first column
 
 
+class _Piece(NamedTuple):
+    """Rows, and their columns: every block of them (F, R), and all together."""
+
+    rows: Rows
+    blocks: list[Any]
+    together: Any
+
+
 class _Columns:
     """Where the states of every variable stand; a constant counts as having a second state that never comes."""
 
-    def __init__(self, cards: Sequence[int]) -> None:
+    def __init__(self, cards: Sequence[int], most: int) -> None:
         n = len(cards)
         padded = np.maximum(cards, 2)
         self.blocks: list[_Block] = []
-        self.place: IntArray = np.full((n + 1, padded.max()), np.iinfo(np.int32).max)
+        self.place: IntArray = np.full((n + 1, padded.max()), BEYOND)
         self.width = 0
         for states in np.unique(padded):
             variables = np.flatnonzero(padded == states)
-            count = -(-len(variables) // BLOCK)
+            count = -(-len(variables) // most)
             size = -(-len(variables) // count)
             variables = np.concatenate([variables, np.full(count * size - len(variables), n)])
             for part in variables.reshape(count, size):
@@ -85,10 +98,12 @@ class _Columns:
                 self.width += size * (states - 1)
         self.variables: IntArray = np.concatenate([b.variables for b in self.blocks])
 
-    def fill(self, q: Any, kind: str) -> list[Any]:
-        """Columns of every block (F, R) from marginals (N, S, R)."""
-        extended = jnp.concatenate([q, jnp.zeros((1, *q.shape[1:]), q.dtype)])
-        return [extended[b.variables, 1 : b.states].reshape(-1, q.shape[-1]).astype(kind) for b in self.blocks]
+    def piece(self, rows: Rows, kind: str) -> _Piece:
+        """Columns of the rows."""
+        q = jnp.asarray(rows.marginal)
+        extended = jnp.concatenate([q, jnp.zeros((1, *q.shape[1:]), q.dtype)]).astype(kind)
+        blocks = [extended[b.variables, 1 : b.states].reshape(-1, q.shape[-1]) for b in self.blocks]
+        return _Piece(Rows(*map(jnp.asarray, rows)), blocks, jnp.concatenate(blocks))
 
 
 class AllPairs:
@@ -121,7 +136,7 @@ class AllPairs:
         device: Device,
     ) -> None:
         self.cards, self.rules, self.products, self.device = list(cards), rules, products, device
-        self.columns = _Columns(cards)
+        self.columns = _Columns(cards, device.block)
         self.own: IntArray = np.maximum(cards, 2)
         self._possible = [_off_diagonal(p, c) for p, c in zip(possible, cards)]
         n, variables = len(cards), self.columns.variables
@@ -150,14 +165,17 @@ class AllPairs:
         self._odds, self._need = self._odds[:, variables], self._need[:, variables]
 
     def run(
-        self, rows: Callable[[], Iterable[Rows]], tables: Tables, progress: Callable[[int], Any] | None = None
+        self,
+        rows: list[Rows] | Callable[[], Iterable[Rows]],
+        tables: Tables,
+        progress: Callable[[int], Any] | None = None,
     ) -> PairResult:
         """Weigh all sets of all nodes.
 
         Parameters
         ----------
         rows
-            Gives the path posteriors, in pieces; asked for once a batch of nodes.
+            The path posteriors in pieces, or what makes them anew for every batch of nodes.
         tables
             The path rates they were made with.
         progress
@@ -167,55 +185,83 @@ class AllPairs:
         evidence: FloatArray = np.empty(n)
         edges: FloatArray = np.zeros((n + 1, n))
         reach: FloatArray = np.zeros((n + 1, n))
-        sets: list[Any] = [None] * n
-        weights: list[Any] = [None] * n
-        names = self.rules.names
+        listed: list[Any] = [None] * n
         done = 0
         with jax.enable_x64(True), self.device.here():
-            for nodes, found in self._batches(rows, tables):
-                listed = np.append(self.columns.variables, n)[found.members]
+            kept = [self.columns.piece(r, self.products) for r in rows] if isinstance(rows, list) else None
+
+            def pieces() -> Iterable[_Piece]:
+                assert kept is not None or callable(rows)
+                return kept if kept is not None else (self.columns.piece(r, self.products) for r in rows())  # type: ignore
+
+            for nodes, found, time, moves in self._batches(pieces, tables):
+                evidence[nodes] = found.log_evidence
+                edges[self.columns.variables[:, None], nodes] = found.edges.T
+                reach[self.columns.variables[:, None], nodes] = found.reach.T
+                members = np.append(self.columns.variables, n)[found.members]
+                # members in the order of the nodes, none last
+                turned = members[..., 0] > members[..., 1]
+                members = np.where((members == n).all(-1, keepdims=True), members, np.sort(members, axis=-1))
+                time, moves = (np.where(_like(turned, t), t.swapaxes(2, 3), t) for t in (time, moves))
                 for k, i in enumerate(nodes):
                     real = found.weights[k] > 0
-                    pairs = np.sort(np.where(listed[k][real] == n, -1, listed[k][real]), axis=1)[:, ::-1]
-                    pairs = np.where(pairs[:, 1:] < 0, pairs, pairs[:, ::-1])
-                    sets[i], weights[i] = ParentSets(pairs, names), found.weights[k][real]
-                    edges[self.columns.variables, i] = found.edges[k]
-                    reach[self.columns.variables, i] = found.reach[k]
-                evidence[nodes] = found.log_evidence
+                    pairs = np.where(members[k, real] == n, -1, members[k, real])
+                    listed[i] = (
+                        ParentSets(pairs, self.rules.names),
+                        found.weights[k, real],
+                        time[k, real],
+                        moves[k, real],
+                    )
                 done += len(nodes)
                 if progress is not None:
                     progress(done)
-        return PairResult(evidence, np.clip(edges[:n], 0.0, 1.0), sets, weights, reach[:n])
+        sets, weights, dwell, transitions = map(list, zip(*listed))
+        return PairResult(evidence, np.clip(edges[:n], 0, 1), sets, weights, reach[:n], dwell, transitions)
 
     def _batches(
-        self, rows: Callable[[], Iterable[Rows]], tables: Tables
-    ) -> Iterator[tuple[IntArray, kernels.PairPosterior]]:
-        """Nodes with the same number of states, as many at once as memory allows."""
+        self, pieces: Callable[[], Iterable[_Piece]], tables: Tables
+    ) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
+        """Nodes with the same number of states, as many at once as memory allows; their posteriors and tables."""
+        everyone: list[FloatArray] = []
+        longest = 0
+        for part in pieces():
+            z, dt = np.asarray(part.together, float), np.asarray(part.rows.dt, float)
+            found = [(z * dt) @ z.T, z @ dt, dt.sum()]
+            everyone = [a + b for a, b in zip(everyone, found)] if everyone else found
+            longest = max(longest, len(dt))
         for card in np.unique(self.own):
             nodes = np.flatnonzero(self.own == card)
-            size = min(
-                len(nodes),
-                max(1, self.device.work_bytes // self._bytes_a_node(card, max(r.dt.shape[0] for r in rows()))),
-            )
-            low = 0
-            while low < len(nodes):
-                chosen = nodes[low : low + size]
-                whole = np.resize(chosen, size)  # the last batch is filled up: one shape to compile
-                try:
-                    found = self._batch(whole, int(card), rows, tables)
-                    found = kernels.PairPosterior(*(np.asarray(a)[: len(chosen)] for a in found))
-                except jax.errors.JaxRuntimeError as error:
-                    if "RESOURCE_EXHAUSTED" not in str(error):
-                        raise
-                    if size == 1:
-                        raise ParameterError(
-                            "the device has not enough memory to weigh the parent sets of a single variable; use "
-                            'device="cpu", precision="float32", or restrict `candidates`'
-                        ) from None
-                    size = max(1, size // 2)
-                    continue
-                yield chosen, found
-                low += size
+            size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card, longest)))
+            starts = range(0, len(nodes), size)
+
+            def work(k: int, card: int = int(card), nodes: IntArray = nodes, size: int = size) -> Any:
+                chosen = nodes[k * size : (k + 1) * size]
+                with jax.enable_x64(True), self.device.here():
+                    return chosen, *self._within_memory(chosen, size, card, pieces, tables, everyone)
+
+            yield from self.device.each(work, len(starts))
+
+    def _within_memory(
+        self, chosen: IntArray, size: int, card: int, *others: Any
+    ) -> tuple[kernels.PairPosterior, FloatArray, FloatArray]:
+        """The posterior of some nodes, in smaller batches where the device runs out of memory."""
+        whole = np.resize(chosen, size)  # the last batch is filled up: one shape to compile
+        try:
+            found, time, moves = self._batch(whole, card, *others)
+            n = len(chosen)
+            return kernels.PairPosterior(*(np.asarray(a)[:n] for a in found)), time[:n], moves[:n]
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            if size == 1:
+                raise ParameterError(
+                    "the device has not enough memory to weigh the parent sets of a single variable; use "
+                    'device="cpu", precision="float32", or restrict `candidates`'
+                ) from None
+        half = -(-size // 2)
+        parts = [self._within_memory(c, half, card, *others) for c in (chosen[:half], chosen[half:]) if len(c)]
+        posterior = kernels.PairPosterior(*(np.concatenate(a) for a in zip(*(p[0] for p in parts))))
+        return posterior, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
 
     def _bytes_a_node(self, card: int, n_rows: int) -> int:
         """Working memory of one node of a batch, roughly."""
@@ -224,74 +270,104 @@ class AllPairs:
         most = max(len(b.variables) * b.states for b in self.columns.blocks)
         product = wide * n_rows * block * np.dtype(self.products).itemsize
         moments = 4 * wide * self.columns.width**2
-        scores = 16 * wide * most**2 + 40 * len(self.columns.variables) ** 2
+        scores = 3 * (wide * most**2 + len(self.columns.variables) ** 2) * np.dtype(self.products).itemsize
         return int(product + moments + scores)
 
     def _batch(
-        self, nodes: IntArray, card: int, rows: Callable[[], Iterable[Rows]], tables: Tables
-    ) -> kernels.PairPosterior:
-        blocks, place = self.columns.blocks, self.columns.place
+        self,
+        nodes: IntArray,
+        card: int,
+        pieces: Callable[[], Iterable[_Piece]],
+        tables: Tables,
+        everyone: list[FloatArray],
+    ) -> tuple[kernels.PairPosterior, FloatArray, FloatArray]:
+        blocks = self.columns.blocks
         own = Tables(*(a[:, nodes] if k == 3 else a[nodes] for k, a in enumerate(tables)))
         pairs = [(a, b) for a in range(len(blocks)) for b in range(a, len(blocks))]
-        total: list[Any] = []
-        for part in rows():
-            z = self.columns.fill(part.marginal, self.products)
-            weighted = kernels.weigh(part.marginal, part.dt, part.transitions[nodes], nodes, own, place, card=card)
-            everyone = kernels.Weighted(
-                jnp.asarray(part.dt)[None, None], weighted.tilted[:1, :0], weighted.columns[:1], weighted.joint[:1, :0]
-            )
-            found = []
-            for w in (weighted, everyone):
-                found += kernels.single_moments(jnp.concatenate(z), w)
-                found += [kernels.pair_moments(z[a], z[b], w, blocks[a].first, blocks[b].first) for a, b in pairs]
-            total = [x + y for x, y in zip(total, found)] if total else found
-        half = len(total) // 2
-        (single, all_rows, *pair), (single_dt, dt, *pair_dt) = total[:half], [a[:, 0] for a in total[half:]]
+        sums: list[Any] = []
+        for (q, dt, moves), z, together in pieces():
+            weighted = kernels.weigh(q, dt, moves, nodes, own, self.columns.place, card=card)
+            found = [*kernels.single_moments(together, weighted)]
+            found += [kernels.pair_moments(z[a], z[b], weighted, blocks[a].first, blocks[b].first) for a, b in pairs]
+            sums = [x + y for x, y in zip(sums, found)] if sums else found
+        single, total, *pair = sums
+        pair_dt, single_dt, dt = everyone
         possible = np.stack([self._possible[i] for i in nodes])
-        settings = {"card": card}
+        at = [slice(b.first, b.first + len(b.variables) * (b.states - 1)) for b in blocks]
 
         def prior(*states: int) -> tuple[FloatArray, FloatArray]:
             return self._shape[states][nodes], self._rate[states][nodes]
 
-        def columns(block: _Block) -> slice:
-            return slice(block.first, block.first + len(block.variables) * (block.states - 1))
-
-        empty = kernels.empty_scores(all_rows, dt, prior(), possible, **settings)
-        ones = jnp.concatenate(
-            [
-                kernels.single_scores(
-                    single[..., columns(b)],
-                    all_rows,
-                    (single_dt[..., columns(b)], dt),
-                    prior(b.states),
-                    possible,
-                    states=b.states,
-                    **settings,
-                )
-                for b in blocks
-            ],
-            axis=1,
-        )
-        grid: list[list[Any]] = [
-            [jnp.full((len(nodes), len(a.variables), len(b.variables)), -jnp.inf) for b in blocks] for a in blocks
-        ]
-        for k, (a, b) in enumerate(pairs):
-            left, right = columns(blocks[a]), columns(blocks[b])
-            grid[a][b] = kernels.pair_scores(
-                pair[k],
-                single[..., left],
-                single[..., right],
-                all_rows,
-                (pair_dt[k], single_dt[..., left], single_dt[..., right], dt),
-                prior(blocks[a].states, blocks[b].states),
-                possible,
-                sa=blocks[a].states,
-                sb=blocks[b].states,
-                **settings,
+        empty = kernels.reference(total, dt, prior(), possible, card=card)
+        settings: dict[str, Any] = {"card": card, "kind": self.products}
+        ones = [
+            kernels.single_scores(
+                single[..., c], total, (single_dt[c], dt), empty, prior(b.states), possible, states=b.states, **settings
             )
-        twos = jnp.concatenate([jnp.concatenate(row, axis=2) for row in grid], axis=1)
+            for b, c in zip(blocks, at)
+        ]
+        twos: list[list[Any]] = [[] for _ in blocks]
+        for moments, (a, b) in zip(pair, pairs):
+            sa, sb = blocks[a].states, blocks[b].states
+            alike = (pair_dt[at[a], at[b]], single_dt[at[a]], single_dt[at[b]], dt)
+            singles = single[..., at[a]], single[..., at[b]]
+            twos[a].append(
+                kernels.pair_scores(
+                    moments, *singles, total, alike, empty, prior(sa, sb), possible, sa=sa, sb=sb, **settings
+                )
+            )
         given = kernels.SetPrior(self._by_size[nodes], self._odds[nodes], self._need[nodes])
-        return kernels.pair_posterior(empty, ones, twos, given, keep=KEEP)
+        posterior = kernels.pair_posterior(empty.score, ones, twos, given, keep=KEEP, required=bool(self._need.any()))
+        return posterior, *self._listed_tables(np.asarray(posterior.members), card, single, total, pair, everyone)
+
+    def _listed_tables(
+        self,
+        members: IntArray,
+        card: int,
+        single: Any,
+        total: Any,
+        pair: list[Any],
+        everyone: list[FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Tables of the listed sets (n, k, 2): dwell (n, k, s, t, S) and transitions (n, k, s, t, S, S)."""
+        blocks = self.columns.blocks
+        place = np.concatenate([self.columns.place[self.columns.variables], self.columns.place[-1:]])[:, 1:]
+        first, second = place[members[..., 0]], place[members[..., 1]]
+        both = 0
+        pairs = ((a, b) for a in range(len(blocks)) for b in range(a, len(blocks)))
+        for moments, (a, b) in zip(pair, pairs):
+            inside = [
+                np.where((c >= blocks[k].first) & (c < blocks[k].first + size), c - blocks[k].first, BEYOND)
+                for c, k, size in ((first, a, moments.shape[2]), (second, b, moments.shape[3]))
+            ]
+            both = both + kernels.pick_pairs(moments, *inside)
+        ones = [np.asarray(kernels.pick_singles(single, c)) for c in (first, second)]
+        found = _all_states(np.asarray(both), ones[0], ones[1], np.asarray(total)[:, :, None])
+        pair_dt, single_dt, dt = everyone
+        filled = np.pad(pair_dt, (0, 1)), np.append(single_dt, 0.0)
+        i, j = np.minimum(first, len(single_dt)), np.minimum(second, len(single_dt))
+        alike = _all_states(
+            filled[0][i[..., None], j[:, :, None]], filled[1][i], filled[1][j], np.full((1, 1), float(dt))
+        )
+        time = np.concatenate([(alike - found[:, : card - 1].sum(1))[:, None], found[:, : card - 1]], axis=1)
+        moves = np.zeros((len(found), card, card, *found.shape[2:]))
+        moves[:, ~np.eye(card, dtype=bool)] = found[:, card - 1 :]
+        time, moves = np.maximum(time, 0.0), np.maximum(moves, 0.0)
+        return np.moveaxis(time, 1, -1), np.moveaxis(moves, (1, 2), (-2, -1))
+
+
+def _all_states(pair: FloatArray, first: FloatArray, second: FloatArray, total: FloatArray) -> FloatArray:
+    """Put the first states in front: (..., s, t) from the moments of the others, of one variable, and of all rows."""
+    out = np.zeros((*pair.shape[:-2], pair.shape[-2] + 1, pair.shape[-1] + 1))
+    out[..., 1:, 1:], out[..., 1:, 0], out[..., 0, 1:], out[..., 0, 0] = pair, first, second, total
+    out[..., 0] -= out[..., 1:].sum(-1)
+    out[..., 0, :] -= out[..., 1:, :].sum(-2)
+    return out
+
+
+def _like(mask: BoolArray, array: FloatArray) -> BoolArray:
+    """The mask with as many axes as the array."""
+    return mask.reshape(*mask.shape, *[1] * (array.ndim - mask.ndim))
 
 
 def _off_diagonal(possible: BoolArray | None, card: int) -> BoolArray:

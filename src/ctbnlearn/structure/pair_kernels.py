@@ -7,6 +7,7 @@ states follow by differences. Products may run in single precision; sums of them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,28 +18,55 @@ import numpy as np
 from ctbnlearn.inference.variational import Tables, parent_states
 
 Array = Any
-SHIFT = 7  # lnGamma by Stirling's series at a + SHIFT
+HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 
 
 def log_gamma(a: Array) -> Array:
     """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms a value.
 
-    Relative error some 1e-14 in double precision, up to a = 1e40.
+    Relative error some 1e-14 in double precision up to a = 1e40, 1e-7 in single precision up to a = 1e12.
     """
+    shift, series = _stirling(a)
+    z = a + shift
     product = a
-    for k in range(1, SHIFT):
+    for k in range(1, shift):
         product = product * (a + k)
-    z = a + SHIFT
-    inverse = 1 / z
+    return (z - 0.5) * jnp.log(z) - z + HALF_LOG_TAU + series - jnp.log(product)
+
+
+def _stirling(a: Array) -> tuple[int, Array]:
+    """By how much to shift, and what the series adds at a + shift."""
+    shift = 7 if a.dtype == jnp.float64 else 3
+    inverse = 1 / (a + shift)
     square = inverse * inverse
-    series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square * (1 / 1188))))
-    return (z - 0.5) * jnp.log(z) - z + 0.5 * np.log(2 * np.pi) + inverse * series - jnp.log(product)
+    terms = 1 / 1260 if shift == 3 else 1 / 1260 - square * (1 / 1680 - square * (1 / 1188))
+    return shift, inverse * (1 / 12 - square * (1 / 360 - square * terms))
 
 
-def cell_score(counts: Array, time: Array, shape: Array, rate: Array) -> Array:
-    """One cell's share of the score: see `structure.score`."""
-    a = shape + counts
-    return log_gamma(a) - log_gamma(shape) + shape * jnp.log(rate) - a * jnp.log(rate + time)
+def cell_term(counts: Array, time: Array, shape: Array, rate: Array, usual: Array) -> Array:
+    """The part of a cell's score that stays small: scores are taken relative to the empty set.
+
+    With a = shape + M, b = rate + T, z = a + shift and `usual` the rate x -> y whatever the parents do, r0,
+
+        lnGamma(a) - a ln b = z ln(z / (b r0)) + ln[b^shift / (sqrt(z) a (a + 1) ...)] + series
+                              + z (ln r0 - 1) + ln sqrt(2 pi);
+
+    the last line adds up over the cells of a set to what `cell_constant` gives.
+    """
+    a, b = shape + counts, rate + time
+    shift, series = _stirling(a)
+    z = a + shift
+    above, below = b, a
+    for k in range(1, shift):
+        above, below = above * b, below * (a + k)
+    return z * jnp.log(z / (b * usual)) + jnp.log(above / below * jax.lax.rsqrt(z)) + series
+
+
+def cell_constant(n_cells: int, total: Array, shape: Array, rate: Array, usual: Array, kind: Any) -> Array:
+    """What `cell_term` leaves out, summed over the cells of a set, with `total` transitions in all."""
+    shift = 7 if kind == jnp.float64 else 3
+    weight = n_cells * (shape + shift) + total
+    return weight * (jnp.log(usual) - 1) + n_cells * (HALF_LOG_TAU - log_gamma(shape) + shape * jnp.log(rate))
 
 
 class Weighted(NamedTuple):
@@ -74,10 +102,10 @@ def weigh(
         Marginals of all nodes.
     dt : (R,)
         Length of the rows.
-    transitions : (n, S, S, R)
-        Expected transitions of the batch.
+    transitions : (N, S, S, R)
+        Expected transitions of all nodes.
     nodes : (n,)
-        Which nodes these are.
+        The batch.
     tables
         Path rates of the batch; parents stay numbers among all nodes.
     place : (N + 1, S)
@@ -87,7 +115,7 @@ def weigh(
     """
     n, tall = tables.geometric.shape[:2]
     moves = np.nonzero(~np.eye(card, dtype=bool))
-    jumps = transitions[:, moves[0], moves[1]]
+    jumps = transitions[nodes][:, moves[0], moves[1]]
     rows = jnp.concatenate([q[nodes, 1:card] * dt, jumps], axis=1)
     u = parent_states(q[..., None], tables)[..., 0]  # (n, U, R)
     rate = jnp.swapaxes(tables.geometric[:, :, moves[0], moves[1]], 1, 2)  # (n, T, U)
@@ -136,45 +164,81 @@ def pair_moments(za: Array, zb: Array, weighted: Weighted, first_a: Array, first
     return jnp.swapaxes(across.at[both].set(weighted.joint.astype(float), mode="drop"), 2, 3)
 
 
-def _with_first(others: Array, total: Array, axis: int) -> Array:
-    """Put the first state before the others along an axis: what they leave of the total."""
-    first = jnp.expand_dims(total, axis) - jnp.sum(others, axis=axis, keepdims=True)
-    return jnp.concatenate([first, others], axis=axis)
+class Reference(NamedTuple):
+    """The empty set of a batch: score (n,), overall rate (n, T) and number (n, T) of every transition."""
+
+    score: Array
+    usual: Array
+    total: Array
 
 
-def _tables(moments: Array, everyone: Array, card: int) -> tuple[Array, Array]:
-    """Time in each state (n, S, ...) and transitions (n, T, ...) from moments (n, W, ...), clipped at zero."""
-    time = _with_first(moments[:, : card - 1], everyone, 1)
-    # laid out before use: fused into the scores, the differences would be taken anew in every cell
-    return jax.lax.optimization_barrier((jnp.maximum(time, 0.0), jnp.maximum(moments[:, card - 1 :], 0.0)))
+@partial(jax.jit, static_argnames=("card",))
+def reference(total: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, *, card: int) -> Reference:
+    """Scores of the empty set from moments (n, W)."""
+    others, counts = total[:, : card - 1], total[:, card - 1 :]
+    time = jnp.concatenate([everyone - jnp.sum(others, axis=1, keepdims=True), others], axis=1)
+    shape, rate = (p[:, None] for p in prior)
+    a, b = shape + counts, rate + jnp.repeat(time, card - 1, axis=1)
+    cells = log_gamma(a) - log_gamma(shape) + shape * jnp.log(rate) - a * jnp.log(b)
+    return Reference(jnp.sum(jnp.where(possible, cells, 0.0), axis=1), a / b, counts)
 
 
-def _sum_cells(moments: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, card: int) -> Array:
-    """Score from moments (n, W, ...) by adding up the cells of all transitions."""
-    time, counts = _tables(moments, everyone, card)
-    shape, rate = (p.reshape(-1, *[1] * (moments.ndim - 2)) for p in prior)
-    out = jnp.zeros((len(moments), *moments.shape[2:]), moments.dtype)
-    for k, x in enumerate(np.nonzero(~np.eye(card, dtype=bool))[0]):
-        allowed = possible[:, k].reshape(shape.shape)
-        out = out + jnp.where(allowed, cell_score(counts[:, k], time[:, x], shape, rate), 0.0)
-    return out
+def _scores(
+    cells: Sequence[tuple[Array, Array]],
+    empty: Reference,
+    prior: tuple[Array, Array],
+    possible: Array,
+    card: int,
+    kind: str,
+) -> Array:
+    """Scores (n, ...) relative to the empty set.
+
+    `cells` has, for every joint state of the parents, the moments (n, W, ...) and what the states of a node add up to.
+    """
+    beyond = [1] * (cells[0][0].ndim - 2)
+
+    def wide(x: Array) -> Array:
+        return x.astype(kind).reshape(len(x), -1, *beyond)
+
+    out = jnp.zeros((), kind)
+    for moments, everyone in cells:
+        others, counts = moments[:, : card - 1], moments[:, card - 1 :]
+        for x in range(card):
+            mine = slice(x * (card - 1), (x + 1) * (card - 1))  # transitions out of x
+            time = others[:, x - 1] if x else everyone - jnp.sum(others, axis=1)
+            # differences of sums may fall short of zero by rounding
+            known, spent = (jnp.maximum(t, 0.0).astype(kind) for t in (counts[:, mine], time[:, None]))
+            term = cell_term(known, spent, wide(prior[0]), wide(prior[1]), wide(empty.usual[:, mine]))
+            out = out + jnp.sum(jnp.where(wide(possible[:, mine]) > 0, term, 0.0), axis=1)
+    shape, rate = (p[:, None] for p in prior)
+    constant = cell_constant(len(cells), empty.total, shape, rate, empty.usual, jnp.dtype(kind))
+    rest = jnp.sum(jnp.where(possible, constant, 0.0), axis=1) - empty.score
+    return out + rest.astype(kind).reshape(-1, *beyond)
 
 
-@partial(jax.jit, static_argnames=("card", "sa", "sb"))
+def _states(others: Array, total: Array, axis: int) -> list[Array]:
+    """Moments of every state of a variable, from those of all but the first (along an axis) and of all together."""
+    known = [jax.lax.index_in_dim(others, k, axis, keepdims=False) for k in range(others.shape[axis])]
+    return _rest_first(known, total)
+
+
+@partial(jax.jit, static_argnames=("card", "sa", "sb", "kind"))
 def pair_scores(
     pair: Array,
     single_a: Array,
     single_b: Array,
     total: Array,
     everyone: tuple[Array, Array, Array, Array],
+    empty: Reference,
     prior: tuple[Array, Array],
     possible: Array,
     *,
     card: int,
     sa: int,
     sb: int,
+    kind: str,
 ) -> Array:
-    """Scores (n, va, vb) of all pairs of one variable of block a (sa states each) and one of block b.
+    """Scores (n, va, vb), relative to the empty set, of all pairs of a variable of block a and one of block b.
 
     Parameters
     ----------
@@ -182,53 +246,56 @@ def pair_scores(
         Moments of the batch: (n, W, Fa, Fb), (n, W, Fa), (n, W, Fb), (n, W).
     everyone
         The same four, weighted with the length of the rows: what the states of a node add up to.
+    empty
+        The empty set.
     prior
         Shape and rate (n,) of the cells.
     possible : (n, T)
         Transitions that can happen.
     card, sa, sb
         States of the nodes, and of the variables of either block.
+    kind
+        "float64" or "float32": precision of the scores.
     """
 
-    def full(pair: Array, single_a: Array, single_b: Array, total: Array) -> Array:
-        """All states, in front of the variables: (..., sa, sb, va, vb)."""
+    def cells(pair: Array, single_a: Array, single_b: Array, total: Array) -> list[Array]:
+        """Moments (..., va, vb) of every joint state."""
         lead = pair.shape[:-2]
         pair = pair.reshape(*lead, -1, sa - 1, single_b.shape[-1] // (sb - 1), sb - 1)
-        pair = jnp.moveaxis(pair, (-3, -1), (-4, -3))
-        a = jnp.moveaxis(single_a.reshape(*lead, -1, sa - 1), -1, -2)[..., None]
-        b = jnp.moveaxis(single_b.reshape(*lead, -1, sb - 1), -1, -2)
-        some = _with_first(pair, jnp.broadcast_to(a, (*pair.shape[:-3], *pair.shape[-2:])), -3)
-        b = _with_first(b, jnp.broadcast_to(total[..., None], (*lead, b.shape[-1])), -2)
-        return _with_first(some, jnp.broadcast_to(b[..., None, :], some.shape[:-4] + some.shape[-3:]), -4)
+        a = _states(single_a.reshape(*lead, -1, sa - 1), total[..., None], -1)
+        b = _states(single_b.reshape(*lead, -1, sb - 1), total[..., None], -1)
+        by_b = [_states(part, y[..., None, :], -2) for y, part in zip(b[1:], jnp.moveaxis(pair, -1, 0))]
+        return [cell for u, x in enumerate(a) for cell in _rest_first([part[u] for part in by_b], x[..., None])]
 
-    cells = _sum_cells(full(pair, single_a, single_b, total), full(*everyone), prior, possible, card)
-    return jnp.sum(cells, axis=(1, 2))
+    every = zip(cells(pair, single_a, single_b, total), cells(*everyone))
+    return _scores(list(every), empty, prior, possible, card, kind)
 
 
-@partial(jax.jit, static_argnames=("card", "states"))
+def _rest_first(known: list[Array], total: Array) -> list[Array]:
+    """What the known ones leave of the total, then they."""
+    return [total - sum(known[1:], known[0]), *known]
+
+
+@partial(jax.jit, static_argnames=("card", "states", "kind"))
 def single_scores(
     single: Array,
     total: Array,
     everyone: tuple[Array, Array],
+    empty: Reference,
     prior: tuple[Array, Array],
     possible: Array,
     *,
     card: int,
     states: int,
+    kind: str,
 ) -> Array:
-    """Scores (n, v) of sets of one variable with `states` states each, from moments (n, W, F)."""
+    """Scores (n, v), relative to the empty set, of sets of one variable with `states` states; moments (n, W, F)."""
 
-    def full(single: Array, total: Array) -> Array:
-        single = single.reshape(*single.shape[:-1], -1, states - 1)
-        return _with_first(single, jnp.broadcast_to(total[..., None], single.shape[:-1]), -1)
+    def cells(single: Array, total: Array) -> list[Array]:
+        return _states(single.reshape(*single.shape[:-1], -1, states - 1), total[..., None], -1)
 
-    return jnp.sum(_sum_cells(full(single, total), full(*everyone), prior, possible, card), axis=-1)
-
-
-@partial(jax.jit, static_argnames=("card",))
-def empty_scores(total: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, *, card: int) -> Array:
-    """Scores (n,) of the empty set."""
-    return _sum_cells(total, everyone, prior, possible, card)
+    every = zip(cells(single, total), cells(*everyone))
+    return _scores(list(every), empty, prior, possible, card, kind)
 
 
 class SetPrior(NamedTuple):
@@ -255,30 +322,69 @@ class PairPosterior(NamedTuple):
     weights: Array
 
 
-@partial(jax.jit, static_argnames=("keep",))
-def pair_posterior(empty: Array, single: Array, pair: Array, prior: SetPrior, *, keep: int) -> PairPosterior:
-    """Weigh all sets; of `pair` (n, V, V) the part above the diagonal counts. Keeps the `keep` heaviest sets."""
+@partial(jax.jit, static_argnames=("keep", "required"))
+def pair_posterior(
+    empty: Array, singles: list[Array], pairs: list[list[Array]], prior: SetPrior, *, keep: int, required: bool
+) -> PairPosterior:
+    """Weigh all sets and keep the `keep` heaviest.
+
+    Scores come in blocks and are relative to `empty` (n,): `singles` (n, v) a block of variables, `pairs` (n, v, w) for
+    a block and itself and each block after it, of which the part above the diagonal counts. `required`: whether any
+    variable is.
+    """
+    single = jnp.concatenate(singles, axis=1)
     n, v = single.shape
-    required = jnp.sum(prior.need, axis=1)
-    none = jnp.where(required == 0, empty + prior.by_size[:, 0], -jnp.inf)
-    one = single + prior.by_size[:, 1:2] + prior.odds
-    one = jnp.where(prior.need == required[:, None], one, -jnp.inf)
-    two = pair + prior.by_size[:, 2][:, None, None] + prior.odds[:, :, None] + prior.odds[:, None]
-    held = prior.need[:, :, None].astype(int) + prior.need[:, None]
-    above = jnp.arange(v)[:, None] < jnp.arange(v)
-    two = jnp.where(above & (held == required[:, None, None]), two, -jnp.inf)
-    top = jnp.maximum(jnp.maximum(none, one.max(1)), two.max((1, 2)))
-    share_none, share_one, share_two = (jnp.exp(x - top.reshape(-1, *[1] * (x.ndim - 1))) for x in (none, one, two))
-    mass = share_none + share_one.sum(1) + share_two.sum((1, 2))
-    edges = (share_one + share_two.sum(1) + share_two.sum(2)) / mass[:, None]
+    kind = single.dtype
+    full = [
+        jnp.concatenate(
+            [jnp.full((n, row[0].shape[1], v - sum(p.shape[2] for p in row)), -jnp.inf, kind), *row], axis=2
+        )
+        for row in pairs
+    ]
+    pair = jnp.concatenate(full, axis=1)
+    none = prior.by_size[:, 0].astype(kind)
+    odds = prior.odds.astype(kind)
+    one = single + prior.by_size[:, 1:2].astype(kind) + odds
+    below = jnp.where(jnp.arange(v)[:, None] < jnp.arange(v), 0.0, -jnp.inf).astype(kind)
+    two = pair + (odds + prior.by_size[:, 2:].astype(kind))[:, :, None] + odds[:, None] + below
+    if required:
+        count = jnp.sum(prior.need, axis=1)
+        held = prior.need[:, :, None].astype(int) + prior.need[:, None]
+        none = jnp.where(count == 0, none, -jnp.inf)
+        one = jnp.where(prior.need == count[:, None], one, -jnp.inf)
+        two = jnp.where(held == count[:, None, None], two, -jnp.inf)
+    row_top = two.max(2)
+    top = jnp.maximum(jnp.maximum(none, one.max(1)), row_top.max(1))
+    share = jnp.exp(two - top[:, None, None])
+    rows, columns = share.sum(2), share.sum(1)
+    alone = jnp.exp(one - top[:, None])
+    mass = jnp.exp(none - top) + alone.sum(1) + rows.sum(1)
     # the heaviest pairs lie in the rows with the largest maxima
-    rows = min(keep, v)
-    _, best = jax.lax.top_k(two.max(2), rows)
+    n_rows = min(keep, v)
+    _, best = jax.lax.top_k(row_top, n_rows)
     inside = jnp.take_along_axis(two, best[:, :, None], axis=1).reshape(n, -1)
     listed = jnp.concatenate([none[:, None], one, inside], axis=1)
     first = jnp.concatenate([jnp.full((n, 1), v), jnp.tile(jnp.arange(v), (n, 1)), jnp.repeat(best, v, axis=1)], axis=1)
-    second = jnp.concatenate([jnp.full((n, 1 + v), v), jnp.tile(jnp.arange(v), (n, rows))], axis=1)
+    second = jnp.concatenate([jnp.full((n, 1 + v), v), jnp.tile(jnp.arange(v), (n, n_rows))], axis=1)
     value, chosen = jax.lax.top_k(listed, min(keep, listed.shape[1]))
     members = jnp.stack([jnp.take_along_axis(m, chosen, axis=1) for m in (first, second)], axis=-1)
-    reach = jnp.maximum(one, jnp.maximum(two.max(1), two.max(2)))
-    return PairPosterior(top + jnp.log(mass), edges, reach, members, jnp.exp(value - top[:, None]) / mass[:, None])
+    weights = jnp.exp(value.astype(float) - top[:, None]) / mass[:, None]
+    reach = jnp.maximum(one, jnp.maximum(row_top, two.max(1)))
+    evidence = empty + top + jnp.log(mass.astype(float))
+    return PairPosterior(evidence, (alone + rows + columns) / mass[:, None], reach, members, weights)
+
+
+@jax.jit
+def pick_pairs(pair: Array, first: Array, second: Array) -> Array:
+    """Moments (n, W, k, s, t) at columns `first` (n, k, s) and `second` (n, k, t) of a block; zero beyond it."""
+    n = jnp.arange(len(pair))[:, None, None, None]
+    found = jnp.moveaxis(pair, 1, 3).at[n, first[..., None], second[:, :, None]].get(mode="fill", fill_value=0.0)
+    return jnp.moveaxis(found, 4, 1)
+
+
+@jax.jit
+def pick_singles(single: Array, columns: Array) -> Array:
+    """Moments (n, W, k, s) at `columns` (n, k, s); zero beyond all columns."""
+    n = jnp.arange(len(single))[:, None, None]
+    found = jnp.moveaxis(single, 1, 2).at[n, columns].get(mode="fill", fill_value=0.0)
+    return jnp.moveaxis(found, 3, 1)

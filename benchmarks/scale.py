@@ -1,0 +1,150 @@
+"""Many nodes: whole fits from noisy, incomplete data, and the pass over all pairs against the bare products it needs.
+
+`python benchmarks/run.py scale` on a processor; `python benchmarks/scale.py gpu` on a machine with an accelerator (needs
+only numpy, scipy, scikit-learn and jax there). The table goes to results/scale.csv, the plot to results/scale.svg.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "src")]
+
+import numpy as np
+from timing import Row, seconds
+
+import ctbnlearn as cl
+
+
+def problem(n: int, trajectories: int, max_parents: int) -> tuple[cl.CTBN, cl.Observations]:
+    """In-degree up to `max_parents`, coupling 0.6, horizon 4, ten noisy values of every variable a trajectory."""
+    net = cl.random_network(n, max_parents, rng=7)
+    paths = cl.simulate(net, trajectories, horizon=4.0, rng=8)
+    return net, cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=9)
+
+
+def whole_fit(n: int, trajectories: int, truth: int = 2, max_parents: int = 2) -> dict[str, Any]:
+    """Time, memory and accuracy of a first fit in this process, compilation included."""
+    net, obs = problem(n, trajectories, truth)
+    learner = cl.StructureLearner(max_parents=max_parents)
+    began = time.perf_counter()
+    learner.fit(obs)
+    spent = time.perf_counter() - began
+    found = cl.edge_scores(net, learner.edge_probabilities_)
+    return {
+        "nodes": n,
+        "trajectories": trajectories,
+        "max_parents": max_parents,
+        "fit_s": spent,
+        "rounds": learner.n_iter_,
+        "converged": bool(learner.converged_),
+        "auroc": found["auroc"],
+        "aupr": found["aupr"],
+        "log_loss": found["log_loss"],
+        "memory_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
+    """Time of one pass over all pairs, warm, against full single-precision products of the same shapes."""
+    import jax
+    import jax.numpy as jnp
+
+    from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
+    from ctbnlearn.learn.em import fit_decoupled
+    from ctbnlearn.structure.all_pairs import AllPairs
+    from ctbnlearn.structure.problem import EdgeRules, Judgement
+
+    _, obs = problem(n, trajectories, 2)
+    rates, mean = fit_decoupled(obs, [None] * n)
+    engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]))
+    flat = [r[None] for r in rates]
+    path_rates = PathRates([2] * n, [()] * n, flat, flat, [np.full(2, 0.5)] * n, (4, 16))
+    engine.update(path_rates, tol=1.0, max_sweeps=1)
+    rules = EdgeRules.build(obs.names, 2, None, None, None)
+    pairs = AllPairs([2] * n, rules, Judgement(), mean, [None] * n, "float32", engine.device)
+    rows = list(engine.rows())
+    spent = []
+    for _ in range(2):
+        began = time.perf_counter()
+        pairs.run(rows, path_rates.tables)
+        spent.append(time.perf_counter() - began)
+    n_rows = sum(len(r.dt) for r in rows)
+    z = np.random.default_rng(0).random((n_rows, n), dtype=np.float32)
+    weight = z[:, :1].copy()
+    repeats = max(3, min(100, 2000 // n))
+    if engine.device.kind == "cpu":
+        products: Any = lambda: (z * weight).T @ z  # noqa: E731
+    else:
+        with engine.device.here():
+            on, scale = jnp.asarray(z), jnp.asarray(weight)
+            bare = jax.jit(lambda a, w: jnp.matmul((a * w).T, a, precision="highest"))
+        products = lambda: bare(on, scale).block_until_ready()  # noqa: E731
+    products()
+    began = time.perf_counter()
+    for _ in range(repeats):
+        products()
+    one = (time.perf_counter() - began) / repeats
+    needed = 3 * n  # time in one state and two transitions of every node
+    return {
+        "nodes": n,
+        "rows": n_rows,
+        "pass_s": min(spent),
+        "products_s": one * needed,
+        "ratio": min(spent) / (one * needed),
+        "bare_tflops": 2e-12 * n_rows * n * n / one,
+        "pass_tflops": 2e-12 * n_rows * n * n * needed / min(spent),
+    }
+
+
+def apart(*arguments: Any) -> dict[str, Any]:
+    """Run one case in a process of its own."""
+    command = [sys.executable, "-W", "ignore", __file__, *map(str, arguments)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return json.loads(out.splitlines()[-1])
+
+
+def rows(sizes: tuple[tuple[int, int], ...] = ((10, 100), (30, 100), (100, 100), (300, 100))) -> Iterator[Row]:
+    table = []
+    targets = {100: (0.995, 0.95, 60), 300: (0.995, 0.92, 60), 1000: (0.995, 0.92, 1200)}
+    for n, trajectories in sizes:
+        got = apart("fit", n, trajectories)
+        table.append(got)
+        quality = f"AUROC {got['auroc']:.4f}, AUPR {got['aupr']:.3f}, {got['memory_gib']:.2f} GiB"
+        against = f"at least {targets[n][0]} / {targets[n][1]}, {targets[n][2]} s" if n in targets else ""
+        ratio = f"x{targets[n][2] / got['fit_s']:.2g}" if n in targets else ""
+        yield f"N={n}, {trajectories} trajectories, K=2, first fit ({quality})", seconds(got["fit_s"]), ratio, against
+    for n in (100, 300):
+        got = apart("pass", n, 100)
+        what = f"one pass over all pairs, N={n}, {got['rows']} rows"
+        yield what, seconds(got["pass_s"]), f"x{got['ratio']:.2g}", "time of the bare products, at most x2.5"
+    for k in (2, 3):
+        got = apart("fit", 50, 200, 3, k)
+        yield f"N=50, in-degree 3, 200 trajectories, K={k} (AUPR {got['aupr']:.3f})", seconds(got["fit_s"]), "", ""
+    write_table(table)
+
+
+def write_table(table: list[dict[str, Any]]) -> None:
+    """Numbers as CSV, and time, memory and AUPR against the number of nodes as a figure."""
+    results = Path(__file__).parent / "results"
+    names = ["nodes", "trajectories", "fit_s", "memory_gib", "auroc", "aupr", "rounds"]
+    lines = [",".join(names)] + [",".join(f"{row[k]:.6g}" for k in names) for row in table]
+    (results / "scale.csv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    kind, *numbers = sys.argv[1:]
+    if kind == "gpu":
+        for job in (("pass", 300, 100), ("fit", 300, 100), ("pass", 1000, 200), ("fit", 1000, 200)):
+            print(json.dumps(apart(*job)), flush=True)
+    else:
+        print(json.dumps({"fit": whole_fit, "pass": scoring_pass}[kind](*map(int, numbers))))
