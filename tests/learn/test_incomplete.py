@@ -8,13 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
-from ctbnlearn.inference.engine import PathEngine, PathRates
-from ctbnlearn.learn import network_belief
-from ctbnlearn.learn.network_belief import choose_active, path_rows
-from ctbnlearn.structure.expected import ExpectedPairTables
-from ctbnlearn.structure.parent_sets import enumerate_sets
+from ctbnlearn.learn.network_belief import choose_active
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
-from ctbnlearn.structure.projection import Projection
 from oracles import exact_em
 
 
@@ -335,45 +330,7 @@ def test_values_not_seen_change_nothing():
     assert found[0][1] == pytest.approx(found[1][1], abs=1e-3)
 
 
-def test_all_pairs_by_products_equal_the_joint_table():
-    """The tables of every set, with every candidate active: one big table against matrix products."""
-    cards = [2, 3, 2, 2]
-    net = cl.random_network(4, 3, dynamics="random", n_states=cards, rng=4)
-    obs = cl.observe(cl.simulate(net, 5, horizon=2.0, rng=1), n_times=4, noise=cl.LabelNoise(0.2), rng=1)
-    pools = [tuple(j for j in range(4) if j != i) for i in range(4)]
-    rng = np.random.default_rng(0)
-    rates = [rng.gamma(2, 0.3, (int(np.prod([cards[j] for j in pool])), c, c)) for pool, c in zip(pools, cards)]
-    path_rates = PathRates(cards, pools, rates, rates, [np.full(c, 1 / c) for c in cards])
-    engine = PathEngine(obs, 0.3)
-    _, found = engine.statistics(path_rates, tol=1e-6, max_sweeps=50)
-    tables = ExpectedPairTables(path_rows(engine), cards, pools, rates)
-    for i in range(4):
-        sets = enumerate_sets(pools[i], [], 2, net.names, i)
-        joint = Projection(pools[i], sets, cards)
-        expected = {}
-        for g in joint.groups(joint.gather(found.dwell[i]), joint.gather(found.transitions[i])):
-            for k, d, m in zip(g.index, g.dwell, g.transitions):
-                expected[k] = d, m
-        for g in tables.groups(i, sets):
-            for k, d, m in zip(g.index, g.dwell, g.transitions):
-                np.testing.assert_allclose(d, expected[k][0], atol=1e-9)
-                np.testing.assert_allclose(m, expected[k][1], atol=1e-9)
-
-
-def test_many_candidates_give_the_same_answer_as_few(monkeypatch):
-    """With the listing of joint states switched off, the sparse engine finds what the dense one finds."""
-    from ctbnlearn.learn import incomplete
-
-    _net, obs = protocol(4, 40)
-    dense = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
-    monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-    sparse = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
-    np.testing.assert_allclose(sparse, dense, atol=0.05)
-    with pytest.raises(ParameterError, match="max_parents=2"):
-        cl.StructureLearner(max_parents=3).fit(obs)
-
-
-def test_active_parents_are_those_of_heavy_sets(monkeypatch):
+def test_active_parents_are_those_of_heavy_sets():
     rules = EdgeRules.build(list("abcdefg"), 2, None, None, None)
     problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Judgement(), 1.0)
     weights = np.full(len(problem.sets), 1e-9)
@@ -381,11 +338,10 @@ def test_active_parents_are_those_of_heavy_sets(monkeypatch):
     for k, s in enumerate(problem.sets):
         if s in heavy:
             weights[k] = 0.5 if s == ("a", "b") else 0.2
-    active, pool = choose_active(problem, weights, [2] * 7)
+    active, pool = choose_active(problem, weights, [2] * 7, 16)
     assert {problem.sets[int(k)] for k in active} == set(heavy)
     assert pool == (0, 1, 2, 3)
-    monkeypatch.setattr(network_belief, "MOST_ACTIVE_STATES", 4)
-    active, pool = choose_active(problem, weights, [2] * 7)
+    active, pool = choose_active(problem, weights, [2] * 7, 4)
     assert {problem.sets[int(k)] for k in active} == {("a", "b"), ("a",)}
     assert pool == (0, 1)
 

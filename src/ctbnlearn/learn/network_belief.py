@@ -26,7 +26,7 @@ from ctbnlearn.structure.projection import Projection
 from ctbnlearn.structure.tables import Group
 
 MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
-MOST_ACTIVE_STATES = 16  # joint states of the active parents of a node with many candidates
+ACTIVE_STATES = 16, 640, 256  # joint states of the active parents of a node: at least; of all nodes; at most
 SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
 MISSED = 1e-2  # weight from which on a set outside the pools matters
 MOST_POOL_SETS = 600  # parent sets inside a pool, about
@@ -134,8 +134,6 @@ class SparseBelief(DenseBelief):
         Parents a pool holds; None for as many as give some hundred sets.
     """
 
-    room = (int(np.log2(MOST_ACTIVE_STATES)), MOST_ACTIVE_STATES)
-
     def __init__(
         self,
         build: Callable[[int, ParentSets], NodeProblem],
@@ -149,6 +147,8 @@ class SparseBelief(DenseBelief):
         problems = [build(i, sets) for i, sets in enumerate(smallest)]
         super().__init__(problems, cards, [tuple(s.numbers(0)) for s in smallest], [np.ones(1)] * n)
         self.build, self.rules, self.pairs = build, rules, pairs
+        self.most = most_active_states(n)
+        self.room = (int(np.log2(self.most)), self.most)
         size = pool_size or default_pool_size(rules.largest)
         self._room = [max(size, len(r)) for r in rules.required]
         everything = all(len(a) <= room for a, room in zip(rules.allowed, self._room))
@@ -266,7 +266,7 @@ class SparseBelief(DenseBelief):
         """Let the heaviest sets of every node drive its paths."""
         self.pools, self.beliefs = [], []
         for i, problem in enumerate(self.problems):
-            active, pool = choose_active(problem, self.weights[i], self.cards)
+            active, pool = choose_active(problem, self.weights[i], self.cards, self.most)
             driving = problem.take(active)
             share = self.weights[i][active] / self.weights[i][active].sum()
             belief = NodeBelief(driving, Projection(pool, driving.sets, self.cards), share)
@@ -294,6 +294,12 @@ class SparseBelief(DenseBelief):
         return dwell[:s, :t, :card].reshape(s * t, card), moves[:s, :t, :card, :card].reshape(s * t, card, card)
 
 
+def most_active_states(n: int) -> int:
+    """Joint states of the active parents of a node among n nodes: a power of two, the more the fewer nodes."""
+    least, together, most = ACTIVE_STATES
+    return int(2 ** np.floor(np.log2(max(least, min(most, together // n)))))
+
+
 def default_pool_size(largest: int) -> int:
     """Parents in a pool such that some hundred sets of up to `largest` can be made of them."""
     size = largest
@@ -302,10 +308,12 @@ def default_pool_size(largest: int) -> int:
     return size
 
 
-def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int]) -> tuple[IntArray, tuple[int, ...]]:
+def choose_active(
+    problem: NodeProblem, weights: FloatArray, cards: Sequence[int], most: int
+) -> tuple[IntArray, tuple[int, ...]]:
     """Sets that drive the paths, and the union of their parents.
 
-    Heaviest first, as long as the joint states of the union can be listed; light sets are left out.
+    Heaviest first, as long as the union has at most `most` joint states; light sets are left out.
     """
     order = np.argsort(-weights, kind="stable")
     chosen: list[int] = []
@@ -314,7 +322,7 @@ def choose_active(problem: NodeProblem, weights: FloatArray, cards: Sequence[int
         if chosen and weights[k] < SMALLEST_WEIGHT:
             break
         union = pool.union(problem.sets.numbers(int(k)))
-        if np.prod([cards[j] for j in union], dtype=float) <= MOST_ACTIVE_STATES or not chosen:
+        if np.prod([cards[j] for j in union], dtype=float) <= most or not chosen:
             pool = union
             chosen.append(int(k))
     return np.array(chosen), tuple(sorted(pool))

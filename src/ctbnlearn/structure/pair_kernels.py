@@ -39,7 +39,7 @@ def _stirling(a: Array) -> tuple[int, Array]:
     shift = 7 if a.dtype == jnp.float64 else 3
     inverse = 1 / (a + shift)
     square = inverse * inverse
-    terms = 1 / 1260 if shift == 3 else 1 / 1260 - square * (1 / 1680 - square * (1 / 1188))
+    terms = 1 / 1260 if shift == 3 else 1 / 1260 - square * (1 / 1680 - square * (1 / 1188 - square * (691 / 360360)))
     return shift, inverse * (1 / 12 - square * (1 / 360 - square * terms))
 
 

@@ -1,0 +1,225 @@
+"""The pass over all pairs and the sums inside pools, against tables summed up set by set."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.engine import PathRates
+from ctbnlearn.inference.rows import Rows
+from ctbnlearn.structure import pair_kernels
+from ctbnlearn.structure.all_pairs import AllPairs
+from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.parent_sets import enumerate_sets
+from ctbnlearn.structure.prior import ProjectedPrior
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.score import set_score
+
+CARDS = [2, 3, 2, 2, 3, 2, 1, 2]
+ACTIVE = [(1, 2), (), (0, 3, 4), (5,), (1, 7), (4,), (), (2, 6)]
+
+
+@dataclass(frozen=True)
+class SmallBlocks(Device):
+    """Three variables a block, two nodes a batch or so."""
+
+    block = 3
+    work_bytes = 60_000
+
+
+def some_rows(cards, n_rows, seed, jumps=0.1, n_pieces=2):
+    """Random path posteriors."""
+    rng = np.random.default_rng(seed)
+    wide = max(cards)
+    pieces = []
+    for _ in range(n_pieces):
+        q = np.zeros((len(cards), wide, n_rows))
+        m = np.zeros((len(cards), wide, wide, n_rows))
+        for i, c in enumerate(cards):
+            q[i, :c] = rng.dirichlet(np.ones(c), n_rows).T
+            m[i, :c, :c] = rng.random((c, c, n_rows)) * jumps * (1 - np.eye(c))[:, :, None]
+        pieces.append(Rows(q, rng.random(n_rows) * 0.3, m))
+    return pieces
+
+
+def some_rates(cards, active, seed):
+    rng = np.random.default_rng(seed)
+    tables = [rng.gamma(2, 0.5, (int(np.prod([cards[j] for j in a], dtype=int)), c, c)) for a, c in zip(active, cards)]
+    return PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards]), tables
+
+
+def brute_tables(pieces, node, parents, active, rates, cards):
+    """Tables of one parent set, state by state and transition by transition."""
+    card = cards[node]
+    states = list(itertools.product(*(range(cards[j]) for j in parents)))
+    dwell, moves = np.zeros((len(states), card)), np.zeros((len(states), card, card))
+    for q, dt, m in pieces:
+        joint = list(itertools.product(*(range(cards[j]) for j in active)))
+        prior = np.array([np.prod([q[j, s] for j, s in zip(active, u)], axis=0) * np.ones(len(dt)) for u in joint])
+        for k, state in enumerate(states):
+            chance = np.prod([q[j, s] for j, s in zip(parents, state)], axis=0) * np.ones(len(dt))
+            dwell[k] += (q[node, :card] * dt * chance).sum(1)
+            for x, y in itertools.permutations(range(card), 2):
+                tilted = prior * rates[:, x, y][:, None]
+                tilted /= tilted.sum(0)
+                agree = [all(dict(zip(active, u)).get(j, s) == s for j, s in zip(parents, state)) for u in joint]
+                others = [q[j, s] for j, s in zip(parents, state) if j not in active]
+                moves[k, x, y] += (m[node, x, y] * tilted[agree].sum(0) * np.prod(others, axis=0)).sum()
+    return dwell, moves
+
+
+def test_log_gamma():
+    a = np.concatenate([np.geomspace(1e-3, 1e9, 400), np.arange(1, 50) * 0.5])
+    with jax.enable_x64(True):
+        double = np.asarray(pair_kernels.log_gamma(jax.numpy.asarray(a)))
+        single = np.asarray(pair_kernels.log_gamma(jax.numpy.asarray(a, "float32")), float)
+    np.testing.assert_allclose(double, gammaln(a), rtol=2e-13, atol=1e-13)
+    np.testing.assert_allclose(single, gammaln(a), rtol=1e-6, atol=3e-6)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "max_parents", "forbidden", "required"),
+    [
+        (Judgement(), 2, None, None),
+        (Judgement(structure_prior="flat"), 1, None, None),
+        (Judgement(ProjectedPrior(5, 10), 0.4), 2, [("b", "a"), ("d", "h")], [("c", "a"), ("b", "c"), ("d", "c")]),
+        (Judgement((0.5, 2.0), "size"), 2, None, [("h", "e")]),
+    ],
+)
+def test_all_pairs_equal_enumeration(judgement, max_parents, forbidden, required):
+    names = list("abcdefgh")
+    pieces = some_rows(CARDS, 40, 1)
+    rates, tables = some_rates(CARDS, ACTIVE, 2)
+    rules = EdgeRules.build(names, max_parents, None, forbidden, required)
+    mean_rates = np.linspace(0.5, 1.5, 8)
+    possible = [None] * 8
+    possible[4] = np.array([[0, 1, 1], [0, 0, 1], [0, 1, 0]], bool)
+    device = SmallBlocks("cpu", "float64", jax.devices("cpu")[0])
+    found = AllPairs(CARDS, rules, judgement, mean_rates, possible, "float64", device).run(pieces, rates.tables)
+    for i in range(8):
+        problem = NodeProblem.build(i, rules.sets(i), rules, CARDS, judgement, mean_rates[i], possible[i])
+        score, by_set = [], {}
+        for k in range(len(problem.sets)):
+            parents = problem.sets.numbers(k)
+            by_set[parents] = brute_tables(pieces, i, parents, ACTIVE[i], tables[i], CARDS)
+            prior = problem.shape[k], problem.rate[k]
+            score.append(float(set_score(*by_set[parents], *prior, problem.possible)) + problem.log_prior[k])
+        weights = np.exp(score - np.logaddexp.reduce(score))
+        np.testing.assert_allclose(found.edges[:, i], problem.sets.edge_probabilities(weights), atol=1e-8)
+        assert found.log_evidence[i] == pytest.approx(np.logaddexp.reduce(score), abs=1e-8)
+        assert (np.diff(found.weights[i]) <= 0).all()
+        numbers = {problem.sets.numbers(k): k for k in range(len(problem.sets))}
+        for k, w in enumerate(found.weights[i]):
+            parents = found.sets[i].numbers(k)
+            assert w == pytest.approx(weights[numbers[parents]], abs=1e-8)
+            s, t = ([CARDS[j] for j in parents] + [1, 1])[:2]
+            dwell, moves = by_set[parents]
+            c = CARDS[i]
+            np.testing.assert_allclose(found.dwell[i][k][:s, :t, :c].reshape(s * t, c), dwell, atol=1e-9)
+            np.testing.assert_allclose(found.transitions[i][k][:s, :t, :c, :c].reshape(s * t, c, c), moves, atol=1e-9)
+
+
+def test_sums_inside_pools_equal_enumeration():
+    """Sets of up to three, with active parents inside and outside the pool."""
+    pieces = some_rows(CARDS, 30, 3)
+    _, tables = some_rates(CARDS, ACTIVE, 4)
+    for node, pool in ((0, (1, 2, 4, 5)), (2, (0, 1, 4, 7)), (4, (0, 2, 5)), (1, (6, 3, 0)), (6, (0, 1))):
+        moments = PoolMoments(node, pool, ACTIVE[node], tables[node], CARDS, 3)
+        pool_moments(pieces, [moments])
+        sets = enumerate_sets(pool, [], 3, list("abcdefgh"), node)
+        seen = 0
+        for g in moments.groups(sets):
+            for k, dwell, moves in zip(g.index, g.dwell, g.transitions):
+                expected = brute_tables(pieces, node, sets.numbers(int(k)), ACTIVE[node], tables[node], CARDS)
+                np.testing.assert_allclose(dwell, expected[0], atol=1e-10)
+                np.testing.assert_allclose(moves, expected[1], atol=1e-10)
+                seen += 1
+        assert seen == len(sets)
+
+
+def binary(n, products, mean_rate=1.0):
+    rules = EdgeRules.build([f"x{i}" for i in range(n)], 2, None, None, None)
+    return AllPairs([2] * n, rules, Judgement(), np.full(n, mean_rate), [None] * n, products, Device.find("cpu"))
+
+
+def test_single_precision_at_a_million_transitions():
+    """Weak dependence, so that weights are spread over many sets: no edge moves by more than 0.01."""
+    n = 20
+    cards = [2] * n
+    (rows,) = some_rows(cards, 6000, 5, jumps=40.0, n_pieces=1)
+    for i in range(1, n):  # rates that depend more or less on another variable
+        rows.transitions[i] *= 1 + 0.004 * i * rows.marginal[i - 1, 1]
+    count = rows.transitions.sum()
+    assert count > 1e6
+    rates, _ = some_rates(cards, [()] * n, 1)
+    mean = count / n / rows.dt.sum()
+    edges = [binary(n, kind, mean).run([rows], rates.tables).edges for kind in ("float64", "float32")]
+    assert np.abs(edges[0] - edges[1]).max() < 1e-2
+    assert ((edges[0] > 0.02) & (edges[0] < 0.98)).sum() >= 5
+
+
+def test_counts_by_differences_stay_above_zero():
+    """States that never come, in single precision: counts are not negative, and close to those in double."""
+    n = 12
+    (rows,) = some_rows([2] * n, 5000, 6, jumps=20.0, n_pieces=1)
+    rows.marginal[3] = np.array([[0.0], [1.0]])  # always in its second state
+    rates, _ = some_rates([2] * n, [()] * n, 1)
+    double, single = (binary(n, kind).run([rows], rates.tables) for kind in ("float64", "float32"))
+    for i in range(n):
+        assert (single.dwell[i] >= 0).all()
+        assert (single.transitions[i] >= 0).all()
+        numbers = {double.sets[i].numbers(k): k for k in range(len(double.sets[i]))}
+        for k in range(len(single.sets[i])):
+            exact = double.transitions[i][numbers[single.sets[i].numbers(k)]]
+            assert np.abs(single.transitions[i][k] - exact).max() < 1e-5 * exact.sum()
+    np.testing.assert_allclose(single.edges, double.edges, atol=1e-2)
+
+
+def test_a_thousand_variables_in_single_precision():
+    """A few of them, to be quick: finite, and what is listed is all that weighs."""
+    n = 1000
+    pairs = binary(n, "float32")
+    pairs.own = pairs.own[:2]  # of the nodes, the first two
+    rows = some_rows([2] * n, 200, 7, n_pieces=1)
+    rates, _ = some_rates([2] * n, [()] * n, 1)
+    with jax.enable_x64(True):
+        pieces = [pairs.columns.piece(r, "float32") for r in rows]
+        done = list(pairs._batches(lambda: pieces, rates.tables))
+    assert sorted(i for nodes, *_ in done for i in nodes) == [0, 1]
+    for nodes, found, dwell, moves in done:
+        for a in (found.log_evidence, found.edges, found.weights, dwell, moves):
+            assert np.isfinite(a).all()
+        assert (found.edges.sum(1) <= 2 + 1e-5).all()
+        assert (found.edges[np.arange(len(nodes)), nodes] == 0).all()
+        assert found.weights.shape == (len(nodes), 64)
+        assert (found.weights.sum(1) < 1 + 1e-5).all()
+
+
+def test_memory_that_runs_out(monkeypatch):
+    cards = [2] * 6
+    rows = some_rows(cards, 50, 8)
+    rates, _ = some_rates(cards, [()] * 6, 1)
+    pairs = binary(6, "float64")
+    whole = pairs.run(rows, rates.tables)
+    honest = AllPairs._batch
+
+    def crowded(most):
+        def batch(self, nodes, *others):
+            if len(nodes) > most:
+                raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
+            return honest(self, nodes, *others)
+
+        return batch
+
+    monkeypatch.setattr(AllPairs, "_batch", crowded(2))
+    np.testing.assert_allclose(pairs.run(rows, rates.tables).edges, whole.edges, atol=1e-12)
+    monkeypatch.setattr(AllPairs, "_batch", crowded(0))
+    with pytest.raises(ParameterError, match="not enough memory"):
+        pairs.run(rows, rates.tables)
