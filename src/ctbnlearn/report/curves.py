@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.graph import as_adjacency
-from ctbnlearn.report.style import BLUE, MUTED, axes, probability_matrix, unframe
+from ctbnlearn.report.check import probability_matrix
+from ctbnlearn.report.style import BLUE, MUTED, axes, unframe
 
 
 def plot_edge_scores(

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ctbnlearn.report.style import FAINT, INK, PROBABILITY, axes, plain, probability_matrix, size_in_points
+from ctbnlearn.report.check import probability_matrix
+from ctbnlearn.report.style import FAINT, INK, PROBABILITY, axes, plain, size_in_points
 
 ANNOTATED = 12
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.report.check import fraction, probability_matrix
 from ctbnlearn.report.layout import place
 from ctbnlearn.report.name_places import choose_sides
 from ctbnlearn.report.style import (
@@ -23,9 +24,7 @@ from ctbnlearn.report.style import (
     MUTED,
     VERMILLION,
     axes,
-    fraction,
     plain,
-    probability_matrix,
     size_in_points,
 )
 
