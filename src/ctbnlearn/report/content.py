@@ -57,11 +57,11 @@ class ReportContent:
 
     title: str
     names: Sequence[str]
-    states: Sequence[Sequence[str]] | Mapping[str, Sequence[str]]
+    states: Any
     edge_probabilities: FloatArray
     edges: Sequence[Mapping[str, Any]] = ()
-    parent_sets: Sequence[Any] | Mapping[str, Any] = ()
-    rates: Sequence[Any] | Mapping[str, Any] = ()
+    parent_sets: Any = ()
+    rates: Any = ()
     objective: Sequence[float] = ()
     phases: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -98,7 +98,7 @@
   }
 
   function networkTraces(shown, width) {
-    const c = colours(), small = n > 30 || width < 500, radius = n > 120 ? 3.5 : small ? 6 : 14;
+    const c = colours(), small = n > 30 || width < 500, radius = n > 120 ? (width < 500 ? 2 : 3.5) : small ? 6 : 14;
     const traces = [], pairs = new Set(shown.map((e) => e[0] + ">" + e[1]));
     for (let bin = 0; bin < 10; bin++) {  // a line has one width and shade, so there is one trace for every tenth
       const trace = { x: [], y: [], mode: "lines", hoverinfo: "skip" };
@@ -121,7 +121,7 @@
     });
     traces.push({
       name: "heads", x: heads.x, y: heads.y, mode: "markers", hoverinfo: "skip",
-      marker: { symbol: "arrow", size: n > 120 ? 7 : small ? 9 : 15, angle: heads.angle, standoff: radius, color: heads.colour, line: { width: 0 } },
+      marker: { symbol: "arrow", size: n > 120 ? 2 * radius : small ? 9 : 15, angle: heads.angle, standoff: radius, color: heads.colour, line: { width: 0 } },
     });
     traces.push({
       x: middles.x, y: middles.y, hovertext: middles.text, hoverinfo: "text", mode: "markers",

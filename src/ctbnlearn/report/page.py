@@ -6,11 +6,16 @@ import base64
 import hashlib
 import os
 from importlib.resources import files
-from typing import Any
 
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.report.content import ReportContent
 from ctbnlearn.report.payload import as_script, payload
+
+# only the page's own two scripts may run, and nothing may be fetched, whatever a label contains
+_POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; script-src "
+)
 
 
 def write_page(path: str | os.PathLike[str], content: ReportContent) -> None:
@@ -44,9 +49,7 @@ def render_page(content: ReportContent) -> str:
         data=Markup(as_script(values)),
         style=Markup(_asset("page.css")),
         scripts=[Markup(script) for script in scripts],
-        # only these two scripts may run, and nothing may be fetched, whatever a label contains
-        policy="default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src "
-        + " ".join(_fingerprint(script) for script in scripts),
+        policy=_POLICY + " ".join(_fingerprint(script) for script in scripts),
         version=__version__,
     )
 
@@ -57,5 +60,5 @@ def _asset(name: str) -> str:
 
 def _fingerprint(script: str) -> str:
     """Source expression of the content security policy that allows this script."""
-    digest: Any = hashlib.sha256(script.encode()).digest()
+    digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
