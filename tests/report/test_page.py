@@ -13,6 +13,7 @@ import pytest
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.report.content import ReportContent
 from ctbnlearn.report.layout import place
+from ctbnlearn.report.marks import as_marks
 from ctbnlearn.report.page import render_page, write_page
 from report.samples import HOSTILE, large, small
 
@@ -173,3 +174,19 @@ def test_layouts_keep_nodes_apart_and_do_not_depend_on_chance(n, density):
     if n > 1:
         gaps = np.linalg.norm(xy[:, None] - xy, axis=-1) + np.diag(np.full(n, np.inf))
         assert gaps.min() > 0.3
+
+
+def test_rates_go_by_the_names_of_the_parents_not_by_their_order():
+    content = small()
+    rows = [{"from": "dry", "to": "rain", "mean": 1.0, "low": 0.5, "high": 2.0}] * 2
+    content.rates[0] = [rows[0] | {"parents": {"soil": "a", "pests": "b"}}]
+    content.rates[0] += [rows[1] | {"parents": {"pests": "d", "soil": "c"}}]
+    rates = embedded(render_page(content))["rates"][0]
+    assert rates["parents"] == [1, 3]
+    assert [row[0] for row in rates["rows"]] == [["a", "b"], ["c", "d"]]
+
+
+def test_observations_become_marks():
+    marks = as_marks([(0, 1), (1, np.nan), (2, None), (3, 7.25), (2019.503, -1.0)], ["0", "1"], "x")
+    assert [(m.time, m.state, m.text) for m in marks] == [(0.0, 1, "1"), (3.0, None, "7.25"), (2019.503, None, "-1")]
+    assert [m.height for m in marks] == [1.1, 1.0, 0.0]

@@ -72,7 +72,8 @@ class ReportContent:
 
     def __post_init__(self) -> None:
         self.names = [str(name) for name in self.names]
-        if len(set(self.names)) != len(self.names):
+        self._known = set(self.names)
+        if len(self._known) != len(self.names):
             raise ParameterError("names: two variables have the same name; rename one of them")
         self.edge_probabilities = probability_matrix(self.edge_probabilities, self.names)
         self.states = [[str(label) for label in labels] for labels in self._per_variable(self.states, "states")]
@@ -118,7 +119,7 @@ class ReportContent:
 
     def _check_names(self, names: Any, what: str) -> None:
         for name in names:
-            if name not in self.names:
+            if name not in self._known:
                 raise ParameterError(f"{what}: there is no variable {shown(name)}; list it in names")
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.spatial.distance import cdist
 
 from ctbnlearn.arrays import FloatArray
 
@@ -61,21 +63,20 @@ def _stress(graph: FloatArray) -> FloatArray:
     distance = shortest_path(graph.astype(float), directed=False, unweighted=True)
     with np.errstate(divide="ignore"):
         weight = np.where(np.eye(k, dtype=bool), 0.0, distance**-2.0)
-    inverse = np.linalg.pinv(np.diag(weight.sum(1)) - weight, hermitian=True)
+    inverse = np.linalg.inv(np.diag(weight.sum(1)) - weight + 1 / k)  # acts as the pseudo-inverse on centred points
     xy = _scaling(distance) + np.random.default_rng(0).normal(0.0, 0.05, (k, 2))
     for _ in range(ROUNDS):
-        apart = np.linalg.norm(xy[:, None] - xy, axis=-1)
+        apart = cdist(xy, xy)
         pull = -weight * distance / np.maximum(apart, 1e-6)
         np.fill_diagonal(pull, 0.0)
         np.fill_diagonal(pull, -pull.sum(1))
         xy = inverse @ (pull @ xy)
     for _ in range(30):  # nodes with the same neighbours may lie on each other: push them apart
-        step = xy[:, None] - xy
-        apart = np.linalg.norm(step, axis=-1)
-        lack = np.where((apart < CLEARANCE) & ~np.eye(k, dtype=bool), CLEARANCE - apart, 0.0)
-        if not lack.any():
+        apart = cdist(xy, xy)
+        push = np.where((apart < CLEARANCE) & ~np.eye(k, dtype=bool), CLEARANCE / np.maximum(apart, 1e-6) - 1, 0.0)
+        if not push.any():
             break
-        xy = xy + 0.4 * (step * (lack / np.maximum(apart, 1e-6))[..., None]).sum(1)
+        xy = xy + 0.4 * (push.sum(1)[:, None] * xy - push @ xy)
     xy = xy - xy.mean(0)
     _, axes = np.linalg.eigh(xy.T @ xy)
     xy = xy @ axes[:, ::-1]
@@ -86,5 +87,6 @@ def _scaling(distance: FloatArray) -> FloatArray:
     """Classical scaling of a distance matrix to the plane."""
     square = distance**2
     centred = -(square - square.mean(0) - square.mean(1)[:, None] + square.mean()) / 2
-    value, vector = np.linalg.eigh(centred)
-    return vector[:, -2:] * np.sqrt(np.maximum(value[-2:], 0.0))
+    k = len(distance)
+    value, vector = eigh(centred, subset_by_index=[k - 2, k - 1])
+    return vector * np.sqrt(np.maximum(value, 0.0))

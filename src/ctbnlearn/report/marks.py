@@ -35,14 +35,14 @@ class Mark:
 
 
 def as_marks(observations: Iterable[tuple[Any, Any]], states: Sequence[str], variable: str) -> list[Mark]:
-    """Marks of one variable from pairs (time, label or number).
+    """Marks of one variable from pairs (time, label or number); None and NaN were not seen.
 
     Examples
     --------
     >>> [(m.state, m.height) for m in as_marks([(0.0, "on"), (1.0, 2.5)], ["off", "on"], "x")]
     [(1, 1.1), (None, 0.5)]
     """
-    pairs = [(float(time), value) for time, value in observations]
+    pairs = [(float(time), value) for time, value in observations if value is not None and value == value]  # no NaN
     numbers = [float(v) for _, v in pairs if str(v) not in states and isinstance(v, (Real, np.number))]
     low, high = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
     marks = []
@@ -51,7 +51,7 @@ def as_marks(observations: Iterable[tuple[Any, Any]], states: Sequence[str], var
             marks.append(Mark(time, states.index(str(value)), 1.1, str(value)))
         elif isinstance(value, (Real, np.number)):
             height = (float(value) - low) / (high - low) if high > low else 0.5
-            marks.append(Mark(time, None, height, f"{float(value):.4g}"))
+            marks.append(Mark(time, None, height, f"{float(value):.6g}"))
         else:
             raise ParameterError(
                 f"observations of {variable!r}: {value!r} at time {time:g} is neither one of its states {list(states)} "

@@ -10,8 +10,9 @@
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const cut = (text, limit) => { const t = [...text]; return t.length > limit ? t.slice(0, limit - 1).join("") + "…" : text; };
   const label = (i, limit = 32) => escaped(cut(names[i], limit));
-  const probability = (p) => (p > 0 && p < 0.001 ? "< 0.001" : p.toFixed(3));
+  const probability = (p) => (p === null ? "?" : p > 0 && p < 0.001 ? "< 0.001" : p.toFixed(3));
   const number = (v) => (v === null ? "?" : v !== 0 && (Math.abs(v) < 0.001 || Math.abs(v) >= 1e5) ? v.toExponential(1) : String(+v.toPrecision(3)).replace("-", "−"));
+  const moment = (t) => String(+t.toPrecision(7)).replace("-", "−");
   const signed = (v) => (v > 0 ? "+" : "") + number(v);
   const span = (low, high) => (low === null || high === null ? "" : `${number(low)} to ${number(high)}`);
   const count = (k, what) => `${k.toLocaleString("en")} ${what}${k === 1 ? "" : "s"}`;
@@ -284,11 +285,11 @@
       });
       traces.push({
         x: t, y: t.map(() => floor + height / 2), mode: "markers", marker: { size: 14, opacity: 0 }, hoverinfo: "text",
-        hovertext: t.map((time, j) => [`<b>${label(strip.variable)}</b> at ${number(time)}`, ...states.map((s, k) => `${escaped(cut(s, 24))}: ${probability(Math.max(shares[k][j], 0) / 1000)}`)].join("<br>")),
+        hovertext: t.map((time, j) => [`<b>${label(strip.variable)}</b> at ${moment(time)}`, ...states.map((s, k) => `${escaped(cut(s, 24))}: ${probability(Math.max(shares[k][j], 0) / 1000)}`)].join("<br>")),
       });
       traces.push({
         x: strip.marks.map((m) => m[0]), y: strip.marks.map((m) => floor + height * m[2]), mode: "markers", hoverinfo: "text",
-        hovertext: strip.marks.map((m) => `${label(strip.variable)} at ${number(m[0])}: ${m[1] === null ? "measured" : "seen"} ${escaped(m[3])}`),
+        hovertext: strip.marks.map((m) => `${label(strip.variable)} at ${moment(m[0])}: ${m[1] === null ? "measured" : "seen"} ${escaped(m[3])}`),
         marker: {
           size: 9, symbol: strip.marks.map((m) => (m[1] === null ? "circle" : "triangle-down")), line: { color: c.ink, width: 1 },
           color: strip.marks.map((m) => (m[1] === null ? c.paper : shade(m[1], states.length))),

@@ -108,17 +108,17 @@ def _rates(content: ReportContent, index: Mapping[str, int]) -> list[dict[str, A
     share = max(RATES // len(content.names), 12)
     out = []
     for rates in content.rates:
+        parents = list(rates[0]["parents"]) if len(rates) else []
         rows = [
             [
-                [str(label) for label in rate["parents"].values()],
+                [str(rate["parents"].get(name, "")) for name in parents],
                 str(rate["from"]),
                 str(rate["to"]),
                 *(_number(rate[key]) for key in ("mean", "low", "high")),
             ]
             for rate in list(rates)[:share]
         ]
-        parents = [index[name] for name in rates[0]["parents"]] if len(rates) else []
-        out.append({"parents": parents, "rows": rows, "total": len(rates)})
+        out.append({"parents": [index[name] for name in parents], "rows": rows, "total": len(rates)})
     return out
 
 
@@ -143,10 +143,10 @@ def _trajectories(content: ReportContent, index: Mapping[str, int]) -> tuple[lis
                 {
                     "variable": index[name],
                     "share": (1000 * share).round().astype(int).T.tolist(),
-                    "marks": [[_number(m.time, 6), m.state, _number(m.height), m.text] for m in marks],
+                    "marks": [[_number(m.time, 10), m.state, _number(m.height), m.text] for m in marks],
                 }
             )
         cut = cut or len(unit["probabilities"]) > STRIPS
-        units.append({"id": str(unit["id"]), "times": [_number(t, 6) for t in times[keep]], "strips": strips})
+        units.append({"id": str(unit["id"]), "times": [_number(t, 10) for t in times[keep]], "strips": strips})
     note = f"The first {UNITS} of {len(given):,} units. " if len(given) > UNITS else ""
     return units, note + (f"The first {STRIPS} variables of a unit." if cut else "")

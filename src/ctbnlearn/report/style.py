@@ -58,7 +58,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
 def size_in_points(ax: Axes) -> tuple[float, float]:
     """Width and height of an Axes in points."""
     box = ax.get_window_extent()
-    scale = 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    scale = 72 / ax.figure.dpi
     return max(box.width * scale, 1.0), max(box.height * scale, 1.0)
 
 

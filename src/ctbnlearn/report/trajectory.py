@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.report.marks import as_marks
-from ctbnlearn.report.style import INK, MUTED, axes, plain, state_colours, unframe
+from ctbnlearn.report.style import INK, axes, plain, state_colours, unframe
 
 STRIP = 0.72
 LISTED = 6
@@ -113,5 +113,5 @@ def _name_states(ax: Axes, labels: list[str], colours: list[str], floor: int) ->
                 textcoords="offset points",
                 va="center",
                 fontsize=7 if len(listed) <= 3 else 5,
-                color=colour if colour != "#f0e442" else MUTED,
+                color=colour,
             )
