@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: venv demo test test-all lint bench clean
+.PHONY: venv demo test test-all test-browser lint bench clean
 
 venv: $(STAMP)
 
@@ -20,7 +20,14 @@ test: venv
 	$(BIN)/python -m pytest -n 2
 
 test-all: venv
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	$(BIN)/python -m pytest -n 2 -m "not browser"
+
+# the report page in Debian's Chromium, which is installed where it is missing and we may
+test-browser: venv
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
+	  echo "chromium and chromedriver are missing and could not be installed"
+	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: venv
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ctbnlearn import exact as exact
+    from ctbnlearn import plot as plot
     from ctbnlearn import variational as variational
     from ctbnlearn.data.complete import read_paths as read_paths
     from ctbnlearn.data.noise import GaussianNoise as GaussianNoise
@@ -67,7 +68,7 @@ _HOME = {
     "write_table": "data.writers",
 }
 
-_MODULES = ("exact", "variational")
+_MODULES = ("exact", "plot", "variational")
 __all__ = ["__version__", *_MODULES, *_HOME]
 
 

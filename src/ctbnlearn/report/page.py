@@ -1,0 +1,64 @@
+"""The report as one HTML file that needs nothing else: no server, no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+
+from ctbnlearn.data.files import write_atomic
+from ctbnlearn.report.content import ReportContent
+from ctbnlearn.report.payload import as_script, payload
+
+# only the page's own two scripts may run, and nothing may be fetched, whatever a label contains
+_POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; script-src "
+)
+
+
+def write_page(path: str | os.PathLike[str], content: ReportContent) -> None:
+    """Write the report page; it appears complete or not at all.
+
+    Parameters
+    ----------
+    path
+        The HTML file to write, e.g. "report.html".
+    content
+        What the report says.
+    """
+    write_atomic(path, render_page(content))
+
+
+def render_page(content: ReportContent) -> str:
+    """The page as text; the same content gives the same page."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    from ctbnlearn import __version__
+
+    values = payload(content)
+    scripts = [get_plotlyjs().replace("\r\n", "\n"), _asset("page.js")]
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return template.from_string(_asset("page.html")).render(
+        content=content,
+        notes=values["notes"],
+        n_units=len(values["units"]),
+        data=Markup(as_script(values)),
+        style=Markup(_asset("page.css")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_POLICY + " ".join(_fingerprint(script) for script in scripts),
+        version=__version__,
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("ctbnlearn.report") / name).read_text(encoding="utf-8")
+
+
+def _fingerprint(script: str) -> str:
+    """Source expression of the content security policy that allows this script."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

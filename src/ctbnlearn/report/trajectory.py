@@ -1,0 +1,117 @@
+"""Posterior state probabilities of one unit over time, a strip per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.report.marks import as_marks
+from ctbnlearn.report.style import INK, axes, plain, state_colours, unframe
+
+STRIP = 0.72
+LISTED = 6
+
+
+def plot_trajectory(
+    times: ArrayLike,
+    probabilities: Mapping[str, ArrayLike],
+    states: Mapping[str, Sequence[Any]],
+    observations: Mapping[str, Iterable[tuple[float, Any]]] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the state probabilities of every variable, stacked, with the observations as marks.
+
+    Parameters
+    ----------
+    times : (n,)
+        Increasing times.
+    probabilities
+        Variable -> state probabilities (n, n_states).
+    states
+        Variable -> labels of its states.
+    observations
+        Variable -> pairs (time, value). A state that was seen is a triangle above the strip in that state's colour; a
+        measured number is a dot within it, the smallest at the bottom and the largest at the top.
+    ax : Axes or None
+        Where to draw; None makes a new figure, found as `.figure` of the Axes returned.
+
+    Returns
+    -------
+    Axes
+    """
+    grid = np.asarray(times, float)
+    if grid.ndim != 1 or not len(grid) or not probabilities:
+        raise ParameterError("plot_trajectory needs at least one time and one variable")
+    names = list(probabilities)
+    ax = axes(ax, 8.0, 0.9 + 0.62 * len(names))
+    for row, name in enumerate(names):
+        share = np.asarray(probabilities[name], float)
+        if name not in states:
+            raise ParameterError(f"states: no labels for {name!r}; give the list of its states")
+        labels = [str(label) for label in states[name]]
+        if share.shape != (len(grid), len(labels)):
+            raise ParameterError(
+                f"probabilities of {name!r} must be ({len(grid)}, {len(labels)}), one row per time and one column per "
+                f"state, not {share.shape}"
+            )
+        floor = len(names) - 1 - row
+        edges = floor + STRIP * np.column_stack([np.zeros(len(grid)), share.cumsum(1)])
+        colours = state_colours(len(labels))
+        for k, colour in enumerate(colours):
+            ax.fill_between(grid, edges[:, k], edges[:, k + 1], color=colour, alpha=0.75, linewidth=0)
+        _name_states(ax, labels, colours, floor)
+        for mark in as_marks((observations or {}).get(name, ()), labels, name):
+            ax.plot(
+                mark.time,
+                floor + STRIP * mark.height,
+                marker="o" if mark.state is None else "v",
+                markersize=4.5,
+                color=INK if mark.state is None else colours[mark.state],
+                markeredgecolor="white" if mark.state is None else INK,
+                markeredgewidth=0.6,
+                linestyle="none",
+                clip_on=False,
+                zorder=3,
+            )
+    ax.set_yticks(np.arange(len(names))[::-1] + STRIP / 2, [plain(name, 24) for name in names], fontsize=9)
+    ax.set_ylim(-0.08, len(names) - 1 + STRIP + 0.2)
+    if grid[-1] > grid[0]:
+        ax.set_xlim(grid[0], grid[-1])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("time")
+    unframe(ax, "top", "right", "left")
+    return ax
+
+
+def _name_states(ax: Axes, labels: list[str], colours: list[str], floor: int) -> None:
+    """Write the states beside their strip, in the order of the stack and in their colours."""
+    listed = list(zip(labels, colours))[:LISTED]
+    for k, (label, colour) in enumerate(listed):
+        more = len(labels) - LISTED
+        last = more > 0 and k == LISTED - 1
+        ax.annotate(
+            f"and {more + 1} more" if last else plain(label, 18),
+            (1.0, floor + STRIP * (k + 0.5) / len(listed)),
+            (14, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize=8 if len(listed) <= 3 else 5.5,
+            color=INK,
+        )
+        if not last:
+            ax.annotate(
+                "■",
+                (1.0, floor + STRIP * (k + 0.5) / len(listed)),
+                (5, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize=7 if len(listed) <= 3 else 5,
+                color=colour,
+            )

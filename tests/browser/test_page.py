@@ -1,0 +1,198 @@
+"""The report page in a real browser: Debian's Chromium, headless. Run by `make test-browser`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from ctbnlearn.report.content import ReportContent
+from ctbnlearn.report.page import write_page
+from report.samples import HOSTILE, large, small
+
+pytestmark = pytest.mark.browser
+WIDTHS = (1280, 400)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium; where there is none the tests are skipped, or fail if everything is required."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        message = "chromium and chromedriver are needed; run `make test-browser` as root, or install them"
+        if os.environ.get("CI") or os.environ.get("CTBNLEARN_REQUIRE_DATA") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability("unhandledPromptBehavior", "ignore")
+    window = webdriver.Chrome(options, Service(driver))
+    yield window
+    window.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The pages looked at, by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    contents = {
+        "small": small(),
+        "hostile": small(HOSTILE),
+        "large": large(300),
+        "single": ReportContent("One", ["x"], [["a", "b"]], [[0.0]]),
+    }
+    for name, content in contents.items():
+        write_page(folder / f"{name}.html", content)
+    return {name: folder / f"{name}.html" for name in contents}
+
+
+def show(browser, page: Path, width: int = 1280) -> None:
+    """Open a page at a width, wait until it is drawn, and make sure that nothing went wrong on the way."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(page.as_uri())
+    wait(lambda: browser.execute_script("return document.documentElement.dataset.ready === 'yes'"), "drawn")
+
+
+def wait(condition, what: str) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, f"the page was not {what} within a minute"
+        time.sleep(0.05)
+
+
+def requests(browser) -> list[str]:
+    """Addresses the page has asked for."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+
+def arrows(browser) -> int:
+    """Arrowheads in the drawing itself."""
+    return browser.execute_script(
+        "const traces = [...document.querySelectorAll('#network-plot .scatterlayer .trace')];"
+        "const heads = traces.find((trace) => trace.__data__[0].trace.name === 'heads');"
+        "return heads ? heads.querySelectorAll('path.point').length : 0;"
+    )
+
+
+def slide(browser, value: float) -> str:
+    """Move the slider; what the page then says about the number of edges."""
+    browser.execute_script(
+        "const s = document.getElementById('threshold'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));",
+        value,
+    )
+    return browser.execute_script("return document.getElementById('edge-count').textContent")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["small", "hostile", "large", "single"])
+def test_pages_load_clean_and_fit(browser, pages, name, width):
+    show(browser, pages[name], width)
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+    addresses = [address for address in requests(browser) if not address.startswith(("data:", "blob:"))]
+    assert addresses == [pages[name].as_uri()]
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    wide = browser.execute_script(
+        "return [...document.querySelectorAll('h1, h2, p, .box, .plot, select, input, .legend li')]"
+        ".filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert wide == []
+
+
+def test_the_slider_changes_the_edges_drawn(browser, pages):
+    show(browser, pages["small"])
+    found = {}
+    for value in (0.0, 0.3, 0.5, 0.6, 0.9, 1.0):
+        words = slide(browser, value)
+        found[value] = arrows(browser)
+        assert words.startswith(f"{found[value]} edge" if found[value] else "No edge"), words
+    assert found == {0.0: 4, 0.3: 4, 0.5: 3, 0.6: 2, 0.9: 1, 1.0: 0}
+    show(browser, pages["large"])
+    slide(browser, 0.9)
+    few = arrows(browser)
+    slide(browser, 0.0)
+    assert 0 < few < arrows(browser) == 2000
+
+
+def test_hostile_names_show_as_text_and_run_nothing(browser, pages):
+    from selenium.common.exceptions import NoAlertPresentException
+
+    show(browser, pages["hostile"])
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert.text
+    seen = browser.execute_script(
+        "return [document.querySelector('h1').textContent,"
+        "  [...document.querySelectorAll('#edge-table td:nth-child(-n + 2)')].map((e) => e.textContent),"
+        "  [...document.querySelectorAll('#variable option')].map((e) => e.textContent),"
+        "  [...document.querySelectorAll('#network-plot .textpoint')].map((e) => e.textContent),"
+        "  [...document.querySelectorAll('#unit-plot .ytick')].map((e) => e.textContent),"
+        "  document.querySelectorAll('main script, main img, main b').length]"
+    )
+    title, cells, options, nodes, strips, elements = seen
+    assert title == f"Report on {HOSTILE[0]}"
+    assert set(cells) == set(HOSTILE)
+    assert options == list(HOSTILE)
+    for shown in (nodes, strips):
+        assert len(shown) == 5
+        for name, text in zip(HOSTILE, sorted(shown, key=lambda t: [n[:5] for n in HOSTILE].index(t[:5]))):
+            assert text == name or (text.endswith("…") and name.startswith(text[:-1]))
+    assert elements == 0
+
+
+def test_pointing_at_a_node_tells_its_parents_and_rates(browser, pages):
+    show(browser, pages["hostile"])
+    browser.execute_script(
+        "const plot = document.getElementById('network-plot');"
+        "Plotly.Fx.hover(plot, [{curveNumber: plot.data.length - 1, pointNumber: 0}]);"
+    )
+    wait(lambda: browser.execute_script("return !!document.querySelector('.hoverlayer .hovertext')"), "hovered")
+    text = browser.execute_script("return document.querySelector('.hoverlayer .hovertext').textContent")
+    assert HOSTILE[0] in text
+    assert f"driven by {HOSTILE[1]}: probability 0.720" in text
+    assert "Rates" in text
+    assert ": 1.5 if" in text
+
+
+def test_choosing_a_variable_and_filtering_edges(browser, pages):
+    show(browser, pages["small"])
+    choose = (
+        "const s = document.getElementById('variable'); s.value = arguments[0]; s.dispatchEvent(new Event('change'));"
+        "return [...document.querySelectorAll('#set-table tbody td:first-child')].map((e) => e.textContent)"
+    )
+    assert browser.execute_script(choose, 2) == ["pests", "no parents"]
+    assert browser.execute_script(choose, 4) == ["rain", "no parents"]
+    listed = browser.execute_script(
+        "const f = document.getElementById('filter'); f.value = 'HARV'; f.dispatchEvent(new Event('input'));"
+        "return [...document.querySelectorAll('#edge-table tbody tr')].filter((r) => r.offsetParent).length"
+    )
+    assert listed == 8
+    heading = browser.execute_script("return document.getElementById('edge-note').textContent")
+    assert heading.startswith("8 edges listed.")
+
+
+def test_a_dark_page_has_light_letters(browser, pages):
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    try:
+        show(browser, pages["small"])
+        ink, label = browser.execute_script(
+            "return [getComputedStyle(document.body).color,"
+            " getComputedStyle(document.querySelector('#network-plot .textpoint text')).fill]"
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert ink == label == "rgb(228, 233, 238)"
