@@ -43,6 +43,4 @@ def result_of(learner: StructureLearner, record: FitRecord) -> Result:
         converged=bool(learner.converged_),
     )
     timings = {"fit": record.seconds}
-    return replace(
-        result, manifest=build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_))
-    )
+    return replace(result, manifest=build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_)))

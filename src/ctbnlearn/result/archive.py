@@ -49,9 +49,7 @@ def check_result_target(folder: Any) -> Path:
     return check_target(folder, FILES, MANIFEST)
 
 
-def save_result(
-    result: Result, folder: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()
-) -> None:
+def save_result(result: Result, folder: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write a result as a folder; see `Result.save`."""
     from safetensors.numpy import save
 
@@ -124,7 +122,6 @@ def load_result(folder: str | os.PathLike[str]) -> Result:
 
 def _arrays(result: Result) -> dict[str, Any]:
     """All numbers by name; node i has sets/i, weights/i and, per rate table k, rates/i/k/{parents,shape,rate,prior}."""
-    assert result.remaining is not None and result.rate_tables is not None
     out: dict[str, Any] = {
         "edge_probabilities": result.edge_probabilities,
         "remaining": result.remaining,
@@ -192,8 +189,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     version = manifest.get("format_version")
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise DataError(
-            f"{path}: this result was saved in version {version} of the format, and this program reads up to {VERSION}; "
-            "update ctbnlearn"
+            f"{path}: this result was saved in version {version} of the format, and this program reads up to "
+            f"{VERSION}; update ctbnlearn"
         )
     if manifest.get("checksum") != _checksum(manifest) or not {ARRAYS, NETWORK} <= set(manifest.get("files", ())):
         raise DataError(f"{path}: the file is not as it was saved (wrong checksum); restore it, or learn again")

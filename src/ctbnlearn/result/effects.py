@@ -11,7 +11,8 @@ between two states of j. For every pair of states x < x' and every v
 so that push > 0 says: j in state y, rather than in its first one, drives i up; for two states 2 push is the log odds
 ratio of i's equilibrium. speed says that i moves faster whichever way. Pairs and v are averaged with the inverse of
 their posterior variance as weights, so that combinations that hardly occur have little say. Where j has more than two
-states, y is the one with the largest |push|. The interval is the normal approximation at 95 %.
+states, y is the one with the largest |push|. The interval is the normal approximation at 95 %; it is that of the rates
+under one parent set, with incomplete data at the expected statistics, and so rather too narrow than too wide.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Effect(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """"+" or "-"; empty where the interval holds zero."""
+        """A plus or a minus; empty where the interval holds zero."""
         return "+" if self.low > 0 else "-" if self.high < 0 else ""
 
 
@@ -70,7 +71,7 @@ def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effec
     safe = np.where(shape > 0, shape, 1.0)
     log_rate = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
     variance = polygamma(1, safe)
-    possible = (shape > 0).all(0)  # the transition exists whatever the source does
+    possible = np.all(shape > 0, axis=0)  # the transition exists whatever the source does
     below, above = np.triu_indices(size, 1)
     up, down = possible[:, below, above], possible[:, above, below]  # (V, pairs)
     exists = up | down

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,8 +73,6 @@ def _text(value: Any) -> str:
 
 
 def _word(name: str) -> str:
-    import json
-
     return json.dumps(name, ensure_ascii=False) if re.search(r'[\s"\\]', name) else name
 
 
@@ -81,7 +81,7 @@ def _quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _csv(header: list[str], rows: list[tuple[str, ...]]) -> str:
+def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     file = io.StringIO()
     style = quoting(cell for row in rows for cell in row)
     writer = csv.writer(file, lineterminator="\n", quoting=style)

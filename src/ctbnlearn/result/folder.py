@@ -36,8 +36,8 @@ def check_target(folder: Any, own: Collection[str], mark: str) -> Path:
             foreign = [name for name in there if name not in own]
             if there and (foreign or mark not in there):
                 raise DataError(
-                    f"{given}: this folder holds {(foreign or there)[0]!r}, which is not part of a result, and would be "
-                    "replaced as a whole; choose another folder, or move that file away"
+                    f"{given}: this folder holds {(foreign or there)[0]!r}, which is not part of a result, and would "
+                    "be replaced as a whole; choose another folder, or move that file away"
                 )
         parent = target.parent
         while not parent.exists():

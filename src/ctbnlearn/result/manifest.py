@@ -141,7 +141,7 @@ def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
     seen = data.get("values_per_variable")
     starved, prior_led = [], []
     for i, name in enumerate(result.names):
-        tables = result.rate_tables[i] if result.rate_tables is not None else ()
+        tables = result.rate_tables[i]
         if not tables or tables[0].prior is None:
             continue
         jumps = tables[0].expected_transitions

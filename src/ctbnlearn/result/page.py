@@ -18,9 +18,7 @@ CITATION = (
 MOST_SETS = 20  # parent sets shown per variable
 
 
-def write_report(
-    result: Result, path: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()
-) -> None:
+def write_report(result: Result, path: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the report of a result as one HTML page."""
     from ctbnlearn.report.content import ReportContent
     from ctbnlearn.report.page import write_page

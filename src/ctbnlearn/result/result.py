@@ -65,8 +65,8 @@ class Result:
     edge_probabilities: FloatArray
     parent_sets: Sequence[ParentSets]
     parent_set_weights: Sequence[FloatArray]
-    remaining: FloatArray | None = None
-    rate_tables: Sequence[Sequence[RateTable]] | None = None
+    remaining: FloatArray = field(default_factory=lambda: np.empty(0))  # empty: nothing
+    rate_tables: Sequence[Sequence[RateTable]] = ()  # empty: none kept
     history: Trace = field(default_factory=Trace)
     objective: float = float("nan")
     converged: bool = True
@@ -78,16 +78,14 @@ class Result:
         put(self, "edge_probabilities", _frozen(self.edge_probabilities))
         put(self, "parent_sets", tuple(self.parent_sets))
         put(self, "parent_set_weights", tuple(_frozen(w) for w in self.parent_set_weights))
-        put(self, "remaining", _frozen(np.zeros(n) if self.remaining is None else self.remaining))
-        tables = ((),) * n if self.rate_tables is None else self.rate_tables
-        put(self, "rate_tables", tuple(tuple(t) for t in tables))
+        put(self, "remaining", _frozen(self.remaining if len(self.remaining) else np.zeros(n)))
+        put(self, "rate_tables", tuple(tuple(t) for t in self.rate_tables or ((),) * n))
         self._check(n)
 
     def _check(self, n: int) -> None:
         p = self.edge_probabilities
         if p.shape != (n, n) or not ((p >= 0) & (p <= 1)).all() or p.diagonal().any():
             raise ParameterError(f"edge_probabilities must be {n} x {n} with values from 0 to 1 and a zero diagonal")
-        assert self.remaining is not None and self.rate_tables is not None
         lengths = [len(self.parent_sets), len(self.parent_set_weights), len(self.remaining), len(self.rate_tables)]
         if lengths != [n] * 4:
             raise ParameterError(f"{n} variables need as many lists of parent sets, weights and rates, not {lengths}")
@@ -134,7 +132,6 @@ class Result:
     def _effects(self, i: int) -> dict[int, Effect]:
         """Effects of the parents of node i."""
         found: dict[int, Effect] = {}
-        assert self.rate_tables is not None
         for table in self.rate_tables[i]:
             for j in table.parents:
                 if j not in found:
@@ -193,7 +190,7 @@ class Result:
         if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
             raise ParameterError(f"level must be a number between 0 and 1, not {level!r}")
         i = self.network.index(name)
-        tables = self.rate_tables[i] if self.rate_tables is not None else ()
+        tables = self.rate_tables[i]
         if not tables:
             return []
         table, states = tables[0], self.variables[i].states
