@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
-    arguments = [a for a in arguments if a != "--debug"]
+    arguments = [a for a in arguments if a != "--debug"] or ["--help"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # labels may hold letters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         if hasattr(problem, "format_message"):  # wrong use, found by the parser
-            return _fail(f"{problem.format_message()} See `{PROGRAM} --help`.", 2)
+            return _fail(f"{problem.format_message().rstrip('.')}; see `{PROGRAM} --help`", 2)
         if isinstance(problem, CtbnlearnError):
             return _fail(str(problem), 2)
         if isinstance(problem, MemoryError):

@@ -9,7 +9,6 @@ import typer
 
 app = typer.Typer(
     name="ctbnlearn",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -73,6 +72,9 @@ def learn(
     forbidden: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there.")] = None,
     required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Rounds of EM at most.")] = None,
+    show: Annotated[
+        str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
+    ] = None,
     start: Annotated[str | None, START] = None,
     end: Annotated[str | None, END] = None,
     sort: Annotated[bool, SORT] = False,
@@ -119,7 +121,7 @@ def learn(
         return run_check(data, settings, quiet, json)
     if out is None:
         raise typer.BadParameter("say where the result shall go.", param_hint="--out")
-    return run_learn(data, settings, out, quiet, json)
+    return run_learn(data, settings, out, None if show is None else show.split(","), quiet, json)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
+from ctbnlearn.result.unit import Unit, check_units, smooth_units
 
 NOT_CONVERGED = 3
 SHOWN = 0.1  # edges below this probability are not printed
@@ -39,24 +40,29 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
     return 0
 
 
-def run_learn(data: Path, settings: Settings, out: Path, quiet: bool, as_json: bool) -> int:
+def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
     """Learn from a file and write the result."""
     check_result_target(out)
     with Progress(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
         read = read_data(data, settings.reading, progress.note)
         graphs = graph_settings(settings.graphs, read.names)
+        check_units(read.ids, show)
         reading = {"data": data.name, **plain(settings.reading)}
-        result = fit(read, {**settings.learner, **graphs}, reading, progress)
+        result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
         progress.phase(f"writing {out}")
         result.save(out)
     return tell(result, out, quiet, as_json)
 
 
 def fit(
-    data: Paths | Observations, learner_settings: Mapping[str, Any], reading: Mapping[str, Any], progress: Progress
+    data: Paths | Observations,
+    learner_settings: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    progress: Progress,
+    show: Sequence[str] | None = None,
 ) -> Result:
-    """Fit a learner, with the settings of the whole run in the manifest of the result."""
+    """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
     from sklearn.exceptions import ConvergenceWarning
 
     from ctbnlearn.learn.learner import StructureLearner
@@ -74,7 +80,11 @@ def fit(
     manifest["settings"] = {"reading": plain(reading), **manifest["settings"]}
     manifest["timings"] = {"read": round(read_seconds, 6), **manifest["timings"]}
     manifest["warnings"] = [*manifest["warnings"], *told]
-    return replace(result, manifest=manifest)
+    units: list[Unit] = []
+    if isinstance(data, Observations):
+        progress.phase("smoothing units for the report")
+        units = smooth_units(result.network, data, show)
+    return replace(result, manifest=manifest, units=units)
 
 
 def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:

@@ -28,6 +28,7 @@ from ctbnlearn.result.page import write_report
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.trace import Trace
+from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
 FORMAT, VERSION = "ctbnlearn-result", 1
@@ -39,7 +40,7 @@ EXPORTS = {
     "network.dot": exports.dot,
 }
 FILES = frozenset({MANIFEST, ARRAYS, NETWORK, REPORT, *EXPORTS})
-_STORED = ("format", "format_version", "files", "names", "phases", "converged", "checksum")
+_STORED = ("format", "format_version", "files", "phases", "converged", "units", "checksum")
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def check_result_target(folder: Any) -> Path:
     return check_target(folder, FILES, MANIFEST)
 
 
-def save_result(result: Result, folder: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
+def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
     """Write a result as a folder; see `Result.save`."""
     from safetensors.numpy import save
 
@@ -67,11 +68,12 @@ def save_result(result: Result, folder: str | os.PathLike[str], trajectories: Se
             **result.manifest,
             "converged": bool(result.converged),
             "phases": list(result.history.phase),
+            "units": [{"id": u.id, "observations": u.observations} for u in result.units],
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
         (into / MANIFEST).write_text(_json({**manifest, "checksum": _checksum(manifest)}), encoding="utf-8")
         try:
-            write_report(result, into / REPORT, trajectories)
+            write_report(result, into / REPORT)
         except ImportError as problem:
             logger.warning("%s: no %s was written (%s)", folder, REPORT, first_line(problem))
 
@@ -121,7 +123,7 @@ def load_result(folder: str | os.PathLike[str]) -> Result:
 
 
 def _arrays(result: Result) -> dict[str, Any]:
-    """All numbers by name; node i has sets/i, weights/i and, per rate table k, rates/i/k/{parents,shape,rate,prior}."""
+    """All numbers by name; node i has sets/i, weights/i and, of rate table k, rates/i/k/{parents,shape,rate,prior}."""
     out: dict[str, Any] = {
         "edge_probabilities": result.edge_probabilities,
         "remaining": result.remaining,
@@ -136,6 +138,9 @@ def _arrays(result: Result) -> dict[str, Any]:
             out[f"rates/{i}/{k}/shape"], out[f"rates/{i}/{k}/rate"] = table.shape, table.rate
             if table.prior is not None:
                 out[f"rates/{i}/{k}/prior"] = np.array(table.prior, float)
+    for k, unit in enumerate(result.units):
+        out[f"units/{k}/times"] = unit.times
+        out.update({f"units/{k}/{i}": unit.probabilities[name] for i, name in enumerate(result.names)})
     return {name: np.ascontiguousarray(array) for name, array in out.items()}
 
 
@@ -165,6 +170,16 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         Trace(tuple(arrays["history"].tolist()), tuple(manifest["phases"])),
         float(arrays["objective"][0]),
         bool(manifest["converged"]),
+        [_unit(k, entry, arrays, network.names) for k, entry in enumerate(manifest["units"])],
+    )
+
+
+def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], names: Sequence[str]) -> Unit:
+    return Unit(
+        entry["id"],
+        arrays[f"units/{k}/times"],
+        {name: arrays[f"units/{k}/{i}"] for i, name in enumerate(names)},
+        {name: [(t, value) for t, value in seen] for name, seen in entry["observations"].items()},
     )
 
 

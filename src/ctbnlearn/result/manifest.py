@@ -53,7 +53,8 @@ def n_rows(data: Observations) -> int:
         # trajectory and time in one number; two pairs share one with a chance of 1e-7 for a million rows
         keys = (s.times + 0.0).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= (owner(s.offsets).astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
-        found = np.union1d(found, keys)
+        found = np.sort(np.concatenate([found, keys]))  # many times as quick as np.union1d
+        found = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
     return len(found)
 
 

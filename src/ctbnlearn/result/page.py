@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ctbnlearn.data.files import write_atomic
 from ctbnlearn.result.result import Result
 
 CITATION = (
@@ -16,18 +14,18 @@ CITATION = (
     "from Incomplete Data. Advances in Neural Information Processing Systems 32."
 )
 MOST_SETS = 20  # parent sets shown per variable
+LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
 
 
-def write_report(result: Result, path: str | os.PathLike[str], trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
+def write_report(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the report of a result as one HTML page."""
     from ctbnlearn.report.content import ReportContent
     from ctbnlearn.report.page import write_page
 
-    content = ReportContent(**report_values(result, trajectories))
-    write_atomic(path, lambda target: write_page(target, content))
+    write_page(path, ReportContent(**report_values(result)))
 
 
-def report_values(result: Result, trajectories: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def report_values(result: Result) -> dict[str, Any]:
     """The fields of `ctbnlearn.report.content.ReportContent` as lists, texts and arrays."""
     manifest = result.manifest
     sets = [
@@ -51,15 +49,18 @@ def report_values(result: Result, trajectories: Sequence[Mapping[str, Any]] = ()
         "names": list(result.names),
         "states": [[str(state) for state in v.states] for v in result.variables],
         "edge_probabilities": np.array(result.edge_probabilities),
-        "edges": result.edges.to_pylist(),
+        "edges": [edge for edge in result.edges.to_pylist() if edge["probability"] >= LIGHTEST_EDGE],
         "parent_sets": sets,
         "rates": rates,
         "objective": list(result.history.objective),
         "phases": list(result.history.phase),
-        "settings": dict(manifest.get("settings", {})),
+        "settings": {name: value for part in manifest.get("settings", {}).values() for name, value in part.items()},
         "summary": summary(result),
         "warnings": list(manifest.get("warnings", [])),
-        "trajectories": [dict(t) for t in trajectories],
+        "trajectories": [
+            {"id": u.id, "times": u.times, "probabilities": u.probabilities, "observations": u.observations}
+            for u in result.units
+        ],
         "citation": CITATION,
     }
 

@@ -16,6 +16,7 @@ from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.result.effects import UNKNOWN, Effect, edge_effect
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.trace import Trace
+from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Result:
         Its last value.
     converged : bool
         Whether the fit has settled.
+    units : tuple of Unit
+        Smoothed states of some trajectories, for the report; see `ctbnlearn.result.unit.smooth_units`.
     manifest : dict
         Where it comes from, in JSON types: version, settings, seed, data (summary and fingerprint), timings,
         convergence, warnings in words.
@@ -70,6 +73,7 @@ class Result:
     history: Trace = field(default_factory=Trace)
     objective: float = float("nan")
     converged: bool = True
+    units: Sequence[Unit] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,6 +84,7 @@ class Result:
         put(self, "parent_set_weights", tuple(_frozen(w) for w in self.parent_set_weights))
         put(self, "remaining", _frozen(self.remaining if len(self.remaining) else np.zeros(n)))
         put(self, "rate_tables", tuple(tuple(t) for t in self.rate_tables or ((),) * n))
+        put(self, "units", tuple(self.units))
         self._check(n)
 
     def _check(self, n: int) -> None:
@@ -232,36 +237,21 @@ class Result:
                 graph.add_edge(self.names[j], target, **marks)
         return graph
 
-    def save(self, folder: str | os.PathLike[str], *, trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that `load_result` reads, and other programs too; it appears whole or not at all.
 
         The folder holds manifest.json, arrays.safetensors, edges.csv, parent_sets.csv, network.json, network.graphml,
         network.dot and report.html. A result that is there already is replaced; any other folder is left alone.
-
-        Parameters
-        ----------
-        folder
-            Where to.
-        trajectories
-            Smoothed trajectories for the report; see `ctbnlearn.report.content`.
         """
         from ctbnlearn.result.archive import save_result
 
-        save_result(self, folder, trajectories)
+        save_result(self, folder)
 
-    def report(self, path: str | os.PathLike[str], *, trajectories: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Write the report, one self-contained HTML page.
-
-        Parameters
-        ----------
-        path
-            The file.
-        trajectories
-            As in `save`.
-        """
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one self-contained HTML page."""
         from ctbnlearn.result.page import write_report
 
-        write_report(self, path, trajectories)
+        write_report(self, path)
 
 
 def _frozen(values: Any) -> FloatArray:
