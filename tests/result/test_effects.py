@@ -43,7 +43,7 @@ def sampled_push(table, n_states, source, rng, draws=4000):
 @pytest.mark.parametrize("coupling", [-1.1, -0.6, 0.3, 0.9])
 @pytest.mark.parametrize("n_parents", [1, 2, 3])
 def test_every_parent_of_a_glauber_spin_pushes_by_minus_twice_the_coupling(coupling, n_parents):
-    # up and down rates are sigmoid(-/+ 2 c sum(u)), so half the change of their log ratio is -2 c whatever the others do
+    # up and down rates are sigmoid(-/+ 2 c sum(u)): half the change of their log ratio is -2 c whatever the others do
     parents = tuple(range(n_parents))
     table = sharp(glauber_rates(n_parents, coupling).reshape(-1, 2, 2), parents)
     for j in parents:

@@ -23,7 +23,7 @@ def odd():
     """A result whose names need quoting everywhere; the first drives all others."""
     n = len(ODD)
     cim = [[-1.0, 1.0], [1.0, -1.0]]
-    net = cl.CTBN({name: (0, 1) for name in ODD}, None, dict.fromkeys(ODD, cim))
+    net = cl.CTBN(dict.fromkeys(ODD, (0, 1)), None, dict.fromkeys(ODD, cim))
     p = np.zeros((n, n))
     p[0, 1:] = 0.75
     sets = [ParentSets(np.array([[0 if i else 1], [-1]]), ODD) for i in range(n)]

@@ -203,7 +203,7 @@ def test_units_to_show_are_smoothed_and_checked(truth):
     assert unit.id == "3"
     assert (unit.times[0], unit.times[-1]) == (0.0, 2.0)
     expected = cl.variational.smooth(truth, obs, unit.times)["x1"][3]
-    np.testing.assert_allclose(unit.probabilities["x1"], expected, atol=1e-6)
+    np.testing.assert_allclose(unit.probabilities["x1"], expected, atol=1e-4)
     series = obs.series[2]
     rows = slice(series.offsets[3], series.offsets[4])
     assert unit.observations["x2"] == list(zip(series.times[rows], series.values[rows]))

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 PROGRAM = "ctbnlearn"
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = typer.main.get_command(app).main(arguments, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
-        return int(code or 0)
+        return _interrupted() if code == INTERRUPTED else int(code or 0)  # some versions of typer catch Ctrl-C
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted; nothing was written", 130)
+        return _interrupted()
     except BrokenPipeError:  # the reader of a pipe has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -52,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail("there is not enough memory for this; lower max_parents, or give fewer variables or rows", 1)
         kind = type(problem).__name__
         return _fail(f"something went wrong inside ({kind}: {problem}); run it again with --debug to see where", 1)
+
+
+def _interrupted() -> int:
+    return _fail("interrupted; nothing was written", INTERRUPTED)
 
 
 def _fail(message: str, code: int) -> int:

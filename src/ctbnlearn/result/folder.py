@@ -42,12 +42,11 @@ def check_target(folder: Any, own: Collection[str], mark: str) -> Path:
         parent = target.parent
         while not parent.exists():
             parent = parent.parent
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-            raise DataError(f"{given}: cannot write there ({parent} is not a writable folder); choose another folder")
+        os.rmdir(tempfile.mkdtemp(dir=parent))  # the one sure way to know that it can be written
     except (OSError, ValueError) as problem:
         if isinstance(problem, CtbnlearnError):
             raise
-        raise DataError(f"{given}: cannot write there ({first_line(problem)}); choose another folder") from None
+        raise DataError(f"{given}: cannot write there ({_reason(problem)}); choose another folder") from None
     return target
 
 
@@ -69,8 +68,7 @@ def write_folder(folder: Any, fill: Callable[[Path], None], own: Collection[str]
         _swap(fresh, target)
     except OSError as problem:
         raise DataError(
-            f"{folder}: cannot write there ({problem.strerror or first_line(problem)}); choose another folder, or make "
-            "room"
+            f"{folder}: cannot write there ({_reason(problem)}); choose another folder, or make room"
         ) from None
     except UnicodeEncodeError as problem:
         letter = repr(problem.object[problem.start])
@@ -78,6 +76,10 @@ def write_folder(folder: Any, fill: Callable[[Path], None], own: Collection[str]
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _reason(problem: Exception) -> str:
+    return str(getattr(problem, "strerror", None) or first_line(problem))
 
 
 def _swap(fresh: Path, target: Path) -> None:

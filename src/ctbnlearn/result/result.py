@@ -61,7 +61,7 @@ class Result:
     >>> paths = cl.simulate(net, n_trajectories=200, n_transitions=10, rng=2)
     >>> result = cl.StructureLearner().fit(paths).result_
     >>> net.edges, result.edges.slice(0, 1).select(["source", "target", "sign"]).to_pylist()
-    ([('x0', 'x1')], [{'source': 'x0', 'target': 'x1', 'sign': '+'}])
+    ([('x1', 'x0')], [{'source': 'x1', 'target': 'x0', 'sign': '+'}])
     """
 
     network: CTBN
