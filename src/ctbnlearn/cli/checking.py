@@ -14,10 +14,13 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.result.manifest import n_rows
 
+# A fit from incomplete data, measured with 6 to 20 variables on two shared cores; good to a factor of five.
 ROUNDS = 60  # updates of all paths in a usual fit
-SPEED = 5e7  # table cells a second and core; measured on a laptop-class core, good to a factor of five
+SPEED = 2.5e6  # cells of time x variables x joint states of the parents x states, per second
 COMPILE_SECONDS = 10.0
-MOST_JOINT_STATES = 256
+PROGRAM_BYTES = 600_000_000
+MOST_JOINT_STATES, ACTIVE_STATES = 256, 16  # joint states of a node's parents: listed, or else of the active ones
+COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
 def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,12 +94,15 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
     n_sets = n * sum(comb(n - 1, k) for k in range(most + 1))
     if isinstance(data, Paths):
         rows = data.n_transitions + data.n_trajectories
-        return int(8 * (rows * n + n_sets * (most + 2))), 0.1 + (rows * n + n_sets * s ** min(most, 30)) / SPEED
-    joint = min(float(np.prod(np.array(cards, float))), MOST_JOINT_STATES)
+        return int(8 * (rows * n + n_sets * (most + 2))), 0.1 + (
+            rows * n + n_sets * s ** min(most, 30)
+        ) / COUNTING_SPEED
+    joint = float(np.prod(np.array(cards, float))) / s
+    joint = ACTIVE_STATES if joint > MOST_JOINT_STATES else joint
     fastest = max([c / span for c in changes], default=0.0) if span > 0 else 0.0
     cells = 4 * span * fastest + sum(len(s.times) for s in data.series) / n
     work = ROUNDS * cells * n * joint * s
-    return int(8 * cells * n * (4 * s * s + 4 * s)), COMPILE_SECONDS + work / SPEED
+    return PROGRAM_BYTES + int(8 * cells * n * (4 * s * s + 4 * s)), COMPILE_SECONDS + work / SPEED
 
 
 def _amount(n_bytes: float) -> str:

@@ -16,6 +16,7 @@ from ctbnlearn.cli.reading import graph_settings, read_data
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.errors import CtbnlearnError
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
@@ -83,7 +84,10 @@ def fit(
     units: list[Unit] = []
     if isinstance(data, Observations):
         progress.phase("smoothing units for the report")
-        units = smooth_units(result.network, data, show)
+        try:
+            units = smooth_units(result.network, data, show)
+        except CtbnlearnError as problem:  # keep what was learned
+            manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)
 
 

@@ -74,7 +74,9 @@ def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
         (into / MANIFEST).write_text(_json({**manifest, "checksum": _checksum(manifest)}), encoding="utf-8")
         try:
             write_report(result, into / REPORT)
-        except ImportError as problem:
+        except OSError:
+            raise
+        except Exception as problem:  # what took hours to learn is kept even where it cannot be drawn
             logger.warning("%s: no %s was written (%s)", folder, REPORT, first_line(problem))
 
     write_folder(folder, fill, FILES, MANIFEST)
