@@ -134,6 +134,7 @@ OTHERS = {
     "smooth at endless times": (["smooth", "{d}/result", "{d}/d.csv", "--times", "inf"], "--times must be finite"),
     "smooth other variables": (["smooth", "{d}/result", "{d}/d.csv"], "d.csv: there is no column 'x0'"),
     "smooth into a picture": (["smooth", "{d}/result", "{d}/d.csv", "-o", "{d}/s.png"], "s.png: the file's name must"),
+    "smooth complete paths": (["smooth", "{d}/result", "{d}/p.json"], "p.json: complete paths hold every state"),
     "info of no result": (["info", "{d}/none"], "none: there is no such folder"),
     "report of no result": (["report", "{d}/none"], "none: there is no such folder"),
     "report of a damaged result": (["report", "{d}/damaged"], "arrays.safetensors: this file is not as it was saved"),

@@ -24,7 +24,15 @@ from ctbnlearn.result.trace import Trace
 from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
-WRITTEN = archive.FILES - {archive.REPORT}
+WRITTEN = archive.FILES - {archive.REPORT}  # the report is not read back
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick_report():
+    """Any text for a report: its page has tests of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archive, "write_report", lambda result, path: path.write_text("report"))
+        yield
 
 
 def assert_same(a: cl.Result, b: cl.Result) -> None:
@@ -118,11 +126,34 @@ def test_any_result_survives(made):
 
 def test_a_learned_result_survives_and_moves(result, tmp_path):
     result.save(tmp_path / "deep" / "r")
-    assert {p.name for p in (tmp_path / "deep" / "r").iterdir()} - {archive.REPORT} == WRITTEN
+    assert {p.name for p in (tmp_path / "deep" / "r").iterdir()} == archive.FILES
     os.rename(tmp_path / "deep" / "r", tmp_path / "elsewhere")
     loaded = cl.load_result(tmp_path / "elsewhere")
     assert_same(loaded, result)
     assert loaded.edges.equals(result.edges)
+
+
+def test_a_report_that_cannot_be_drawn_does_not_cost_the_result(result, tmp_path, monkeypatch, caplog):
+    def fail(result, path):
+        raise ImportError("No module named 'plotly'")
+
+    monkeypatch.setattr(archive, "write_report", fail)
+    result.save(tmp_path / "r")
+    assert_same(cl.load_result(tmp_path / "r"), result)
+    assert "no report.html was written (No module named 'plotly')" in caplog.text
+
+
+def test_the_report_may_be_written_anew(result, tmp_path):
+    result.save(tmp_path / "r")
+    (tmp_path / "r" / archive.REPORT).write_text("another")
+    assert_same(cl.load_result(tmp_path / "r"), result)
+
+
+def test_a_manifest_that_is_no_json_is_refused(result, tmp_path):
+    for odd in (object(), float("nan")):
+        with pytest.raises(cl.CtbnlearnError, match="JSON values only"):
+            replace(result, manifest={"odd": odd}).save(tmp_path / "r")
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_letter_without_utf8_is_half_written(tmp_path):

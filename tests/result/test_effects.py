@@ -52,6 +52,13 @@ def test_every_parent_of_a_glauber_spin_pushes_by_minus_twice_the_coupling(coupl
         assert found.sign == ("-" if coupling > 0 else "+")
 
 
+def test_each_parent_has_its_own_effect():
+    up = np.exp(np.array([[0.0, 0.7], [-1.2, -0.5]]).reshape(-1))  # first parent -1.2, second +0.7
+    table = sharp([[[0, r], [1.0, 0]] for r in up], parents=(2, 0))
+    assert edge_effect(table, 2, [2, 2, 2]).effect == pytest.approx(-0.6, abs=1e-6)
+    assert edge_effect(table, 0, [2, 2, 2]).effect == pytest.approx(0.35, abs=1e-6)
+
+
 def test_a_parent_that_only_sets_the_pace_has_no_push():
     table = sharp([[[0, 0.5], [0.2, 0]], [[0, 2.0], [0.8, 0]]])
     found = edge_effect(table, 0, [2, 2])

@@ -136,7 +136,7 @@ def test_the_fingerprint_sees_every_change(truth):
     others = [
         paths,
         cl.observe(paths, n_times=4, rng=2),
-        cl.observe(paths, n_times=4, noise=cl.LabelNoise(0.1), rng=1),
+        replace(obs, series=[replace(s, noise=cl.LabelNoise(0.1).bind(v)) for s, v in zip(obs.series, obs.variables)]),
         obs.select([1, 0, 2, 3, 4]),
         replace(obs, end=obs.end + 1),
         replace(obs, variables=[cl.Variable(f"y{i}", (-1, 1)) for i in range(4)]),
@@ -199,7 +199,7 @@ def test_the_report_gets_plain_values(result):
 
 def test_units_to_show_are_smoothed_and_checked(truth):
     obs = cl.observe(cl.simulate(truth, 5, horizon=2.0, rng=0), n_times=4, noise=cl.GaussianNoise(0.1), rng=1)
-    (unit,) = smooth_units(truth, obs, ["3"])
+    _, unit = smooth_units(truth, obs, ["1", "3"])
     assert unit.id == "3"
     assert (unit.times[0], unit.times[-1]) == (0.0, 2.0)
     expected = cl.variational.smooth(truth, obs, unit.times)["x1"][3]
@@ -209,3 +209,10 @@ def test_units_to_show_are_smoothed_and_checked(truth):
     assert unit.observations["x2"] == list(zip(series.times[rows], series.values[rows]))
     with pytest.raises(cl.CtbnlearnError, match="no trajectory '77'"):
         smooth_units(truth, obs, ["77"])
+
+
+def test_the_report_is_one_page(result, tmp_path):
+    pytest.importorskip("ctbnlearn.report.page")
+    result.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(name in page for name in result.names)

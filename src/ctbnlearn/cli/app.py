@@ -34,6 +34,10 @@ SORT = typer.Option("--sort", help="Sort rows by time instead of complaining.")
 CONFIG = typer.Option(metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others.")
 
 
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",")]
+
+
 def _version(show: bool) -> None:
     if show:
         from ctbnlearn import __version__
@@ -102,7 +106,7 @@ def learn(
     given: dict[str, Any] = {
         "trajectory": trajectory,
         "time": time,
-        "variables": None if variables is None else variables.split(","),
+        "variables": _words(variables),
         "format": format,
         "complete": complete or None,
         "noise": noise or None,
@@ -121,7 +125,7 @@ def learn(
         return run_check(data, settings, quiet, json)
     if out is None:
         raise typer.BadParameter("say where the result shall go.", param_hint="--out")
-    return run_learn(data, settings, out, None if show is None else show.split(","), quiet, json)
+    return run_learn(data, settings, out, _words(show), quiet, json)
 
 
 @app.command()

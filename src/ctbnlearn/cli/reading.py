@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ctbnlearn.cli.settings import FOREIGN
 from ctbnlearn.data.complete import read_paths
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.noise import GaussianNoise, LabelNoise
@@ -18,7 +19,6 @@ from ctbnlearn.errors import DataError, ParameterError
 
 TRAJECTORY_NAMES = ("trajectory", "id", "unit", "subject", "patient", "person", "machine", "replicate")
 TIME_NAMES = ("time", "t", "date", "year")
-COMPLETE_ONLY = ("states",)  # what foreign formats take besides the path
 EVERYTHING = "*"
 
 
@@ -31,8 +31,8 @@ def read_data(path: Path, reading: Mapping[str, Any], note: Callable[[str], None
     columns = () if form == "pyctbn" else open_source(path).columns
     if form == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
         form = "pyagrum"
-    if form in ("pyctbn", "pyagrum"):
-        unused = [key for key in told if key not in COMPLETE_ONLY]
+    if form in FOREIGN:
+        unused = [key for key in told if key != "states"]
         if unused:
             raise ParameterError(f"{path}: a {form} file says itself what it holds; leave out {named(unused)}")
         note(f"reading {path} as complete paths in the format of {form}")

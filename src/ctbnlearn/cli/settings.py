@@ -36,7 +36,8 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "seed": ("a whole number", int),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
-FORMATS = ("auto", "wide", "events", "pyctbn", "pyagrum")
+FOREIGN = ("pyctbn", "pyagrum")
+FORMATS = ("auto", "wide", "events", *FOREIGN)
 
 
 @dataclass(frozen=True)

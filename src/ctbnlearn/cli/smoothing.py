@@ -13,7 +13,7 @@ import ctbnlearn as cl
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import Progress
 from ctbnlearn.cli.reading import read_data
-from ctbnlearn.cli.settings import READING, resolve
+from ctbnlearn.cli.settings import FOREIGN, READING, resolve
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.texts import label_text
@@ -34,16 +34,17 @@ def run_smooth(
     result = cl.load_result(folder)
     learned = result.manifest.get("settings", {}).get("reading", {})
     reading = {
-        **{key: value for key, value in learned.items() if key in READING and key != "states"},
+        **{key: value for key, value in learned.items() if key in READING and key not in ("complete", "format")},
         **resolve(None, given).reading,
         "variables": list(result.names),
         "states": {v.name: list(v.states) for v in result.variables},
         "allow_unseen": True,
     }
+    if reading.get("format") in FOREIGN or data.suffix.lower() == ".json":
+        raise ParameterError(f"{data}: complete paths hold every state already; there is nothing to smooth")
     with Progress(quiet or out is None) as progress:
         obs = read_data(data, reading, progress.note)
-        if not isinstance(obs, Observations):
-            raise ParameterError(f"{data}: complete paths hold every state already; there is nothing to smooth")
+        assert isinstance(obs, Observations)
         if grid is None:
             grid = obs.start[:, None] + (obs.end - obs.start)[:, None] * np.linspace(0, 1, points)
         use_cache()

@@ -20,7 +20,7 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.files import as_path, read_bytes
 from ctbnlearn.data.messages import first_line
-from ctbnlearn.errors import CtbnlearnError, DataError
+from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.result import exports
 from ctbnlearn.result.folder import check_target, write_folder
@@ -65,12 +65,13 @@ def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
         manifest = {
             "format": FORMAT,
             "format_version": VERSION,
-            **result.manifest,
+            **{key: value for key, value in result.manifest.items() if key not in _STORED},
             "converged": bool(result.converged),
             "phases": list(result.history.phase),
             "units": [{"id": u.id, "observations": u.observations} for u in result.units],
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
+        manifest = json.loads(_json(manifest))  # as it will be read
         (into / MANIFEST).write_text(_json({**manifest, "checksum": _checksum(manifest)}), encoding="utf-8")
         try:
             write_report(result, into / REPORT)
@@ -209,7 +210,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"{path}: this result was saved in version {version} of the format, and this program reads up to "
             f"{VERSION}; update ctbnlearn"
         )
-    if manifest.get("checksum") != _checksum(manifest) or not {ARRAYS, NETWORK} <= set(manifest.get("files", ())):
+    files = manifest.get("files")
+    known = isinstance(files, dict) and {ARRAYS, NETWORK} <= set(files) <= FILES
+    if manifest.get("checksum") != _checksum(manifest) or not known:
         raise DataError(f"{path}: the file is not as it was saved (wrong checksum); restore it, or learn again")
     return manifest
 
@@ -221,4 +224,9 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
 
 
 def _json(content: Any) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as problem:
+        raise ParameterError(
+            f"the manifest may hold JSON values only ({first_line(problem)}); take out others"
+        ) from None
