@@ -65,8 +65,9 @@ TABLES = {
     "unknown option": (GOOD, ["--fast"], "--fast"),
     "no edge list": (GOOD, ["--candidates", "{d}/none.csv"], "none.csv: there is no such file"),
     "edge list without target": (GOOD, ["--candidates", "{d}/d.csv"], "d.csv: there is no column 'source'"),
-    "edges of strangers": (GOOD, ["--required", "{d}/strangers.csv"], "strangers.csv: the data have no variable 'zz'"),
-    "edge to itself": (GOOD, ["--forbidden", "{d}/self.csv"], "self.csv: 'a' points to itself"),
+    "edges of strangers": (
+        GOOD, ["--required", "{d}/strangers.csv"], "strangers.csv, line 3, column 'target': the data have no"),
+    "edge to itself": (GOOD, ["--forbidden", "{d}/self.csv"], "self.csv, line 2: 'a' points to itself"),
     "blank edge": (GOOD, ["--forbidden", "{d}/blank.csv"], "blank.csv, line 2, column 'target': the cell is blank"),
     "required and forbidden": (
         GOOD, ["--required", "{d}/edges.csv", "--forbidden", "{d}/edges.csv"], "both required and forbidden"),

@@ -52,7 +52,8 @@ def test_learn_writes_the_whole_result(panel):
     manifest = json.loads((panel / "result" / "manifest.json").read_text())
     assert manifest["seed"] == 5
     assert manifest["settings"]["learner"]["max_parents"] == 1
-    assert manifest["settings"]["reading"] == {"data": "panel.csv"}
+    roles = {role: role for role in ("trajectory", "time", "start", "end")}  # as guessed
+    assert manifest["settings"]["reading"] == {"data": "panel.csv", "format": "auto", **roles}
     assert manifest["data"]["missing"] == pytest.approx(0.1, abs=0.05)
     assert set(manifest["timings"]) == {"read", "fit"}
     assert [unit.id for unit in result.units] == ["3", "7"]

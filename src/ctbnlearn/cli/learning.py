@@ -12,7 +12,7 @@ from typing import Any
 
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import Progress, visible
-from ctbnlearn.cli.reading import graph_settings, read_data
+from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -31,8 +31,9 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
     from ctbnlearn.cli.checking import check_lines, check_values
 
     with Progress(quiet or as_json) as progress:
-        read = read_data(data, settings.reading, progress.note)
-        graph_settings(settings.graphs, read.names)
+        read = read_data(data, resolve_columns(data, settings.reading, progress.note))
+        for path in settings.graphs.values():
+            read_edges(path, read.names)
         found = check_values(read, settings.learner)
     if as_json:
         print_json(found)
@@ -46,10 +47,11 @@ def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | N
     check_result_target(out)
     with Progress(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
-        read = read_data(data, settings.reading, progress.note)
-        graphs = graph_settings(settings.graphs, read.names)
+        columns = resolve_columns(data, settings.reading, progress.note)
+        read = read_data(data, columns)
+        graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
-        reading = {"data": data.name, **plain(settings.reading)}
+        reading = {"data": data.name, **columns}
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
         progress.phase(f"writing {out}")
         result.save(out)

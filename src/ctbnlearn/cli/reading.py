@@ -14,6 +14,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
+from ctbnlearn.data.source import Source
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -22,33 +23,43 @@ TIME_NAMES = ("time", "t", "date", "year")
 EVERYTHING = "*"
 
 
-def read_data(path: Path, reading: Mapping[str, Any], note: Callable[[str], None]) -> Paths | Observations:
-    """Read a file as the settings say; `note` is told of every guess."""
-    told = dict(reading)
-    form, complete = told.pop("format", "auto"), told.pop("complete", False)
-    if form == "auto" and path.suffix.lower() == ".json":
-        form = "pyctbn"
-    columns = () if form == "pyctbn" else open_source(path).columns
-    if form == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
-        form = "pyagrum"
-    if form in FOREIGN:
-        unused = [key for key in told if key != "states"]
+def resolve_columns(path: Path, reading: Mapping[str, Any], note: Callable[[str], None]) -> dict[str, Any]:
+    """The settings with format and columns filled in where they were left open; `note` is told of every guess."""
+    told = {"format": "auto", **reading}
+    if told["format"] == "auto" and path.suffix.lower() == ".json":
+        told["format"] = "pyctbn"
+    columns = () if told["format"] == "pyctbn" else open_source(path).columns
+    if told["format"] == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
+        told["format"] = "pyagrum"
+    if told["format"] in FOREIGN:
+        unused = [key for key in told if key not in ("format", "states", "complete")]
         if unused:
-            raise ParameterError(f"{path}: a {form} file says itself what it holds; leave out {named(unused)}")
-        note(f"reading {path} as complete paths in the format of {form}")
-        return read_paths(path, format=form, **told)
+            raise ParameterError(
+                f"{path}: a {told['format']} file says itself what it holds; leave out {named(unused)}"
+            )
+        note(f"reading {path} as complete paths in the format of {told['format']}")
+        return told
     told["trajectory"] = _guess(path, columns, told, "trajectory", TRAJECTORY_NAMES, note)
     told["time"] = _guess(path, columns, told, "time", TIME_NAMES, note)
-    for key in ("start", "end") if not complete else ("end",):
+    for key in ("end",) if told.get("complete") else ("start", "end"):
         if key not in told and key in columns and key not in (told.get("variables") or ()):
             note(f"taking column {key!r} as the {key} of a trajectory's window")
             told[key] = key
+    return told
+
+
+def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations:
+    """Read a file as the settings, complete with its columns, say."""
+    told = dict(resolved)
+    complete = told.pop("complete", False)
+    if told["format"] in FOREIGN:
+        return read_paths(path, **told)
     if not complete:
-        return read_table(path, format=form, **{**told, "noise": read_noise(told.get("noise"))})
+        return read_table(path, **{**told, "noise": read_noise(told.get("noise"))})
     for key in ("noise", "start", "allow_unseen"):
         if key in told:
             raise ParameterError(f"complete data have no {key}: leave it out, or leave out --complete")
-    return read_paths(path, format=form, **told)
+    return read_paths(path, **told)
 
 
 def _guess(
@@ -132,8 +143,8 @@ def _model(text: Any) -> Any:
     )
 
 
-def read_edges(path: Path) -> list[tuple[str, str]]:
-    """Edges from a table with columns source and target."""
+def read_edges(path: Path, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Edges between known variables from a table with columns source and target."""
     table = open_source(path)
     for column in ("source", "target"):
         if column not in table.columns:
@@ -144,25 +155,20 @@ def read_edges(path: Path) -> list[tuple[str, str]]:
     table.load([], ["source", "target"])
     edges = []
     for row in range(table.n_rows):
-        pair = []
-        for column in ("source", "target"):
-            name = table.value(row, column)
-            if name is None:
-                raise DataError(f"{table.place(row, column)}: the cell is blank; name a variable there")
-            pair.append(str(name).strip())
-        edges.append((pair[0], pair[1]))
+        source, target = (_name(table, row, column, names) for column in ("source", "target"))
+        if source == target:
+            raise DataError(f"{table.place(row)}: {shown(source)} points to itself; take that edge out")
+        edges.append((source, target))
     return edges
 
 
-def graph_settings(graphs: Mapping[str, Path], names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """Edge lists by parameter of the learner, their names checked so that errors say in which file."""
-    out = {}
-    for key, path in graphs.items():
-        out[key] = read_edges(path)
-        for source, target in out[key]:
-            for name in (source, target):
-                if name not in names:
-                    raise DataError(f"{path}: the data have no variable {shown(name)}; they have {named(names)}")
-            if source == target:
-                raise DataError(f"{path}: {shown(source)} points to itself; take that edge out")
-    return out
+def _name(table: Source, row: int, column: str, names: Sequence[str]) -> str:
+    value = table.value(row, column)
+    if value is None:
+        raise DataError(f"{table.place(row, column)}: the cell is blank; name a variable there")
+    name = str(value).strip()
+    if name not in names:
+        raise DataError(
+            f"{table.place(row, column)}: the data have no variable {shown(name)}; they have {named(names)}"
+        )
+    return name

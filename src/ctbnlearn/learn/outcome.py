@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.result.manifest import build_manifest, describe
+from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.trace import Trace
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What a fit was given and how long it took; kept so that the learner need not keep the data."""
+    """What a fit was given, in JSON types, and how long it took; so the learner need not keep the data."""
 
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -27,7 +27,8 @@ class FitRecord:
     @classmethod
     def of(cls, learner: StructureLearner, data: Paths | Observations, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
-        return cls(describe(data), learner.get_params(deep=False), seconds)
+        settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key != "callback"}
+        return cls(describe(data), settings, seconds)
 
 
 def result_of(learner: StructureLearner, record: FitRecord) -> Result:

@@ -112,7 +112,7 @@ def build_manifest(
     data
         From `describe`.
     settings
-        Parameters of the learner.
+        Parameters of the learner, in JSON types.
     timings
         Seconds by phase.
     result
@@ -120,13 +120,12 @@ def build_manifest(
     iterations
         Rounds of EM.
     """
-    clean = {key: plain(value) for key, value in settings.items() if key != "callback"}
     objective = plain(float(result.objective))
     return {
         "version": __version__,
         "python": platform.python_version(),
-        "settings": {"learner": clean},
-        "seed": clean.get("random_state"),
+        "settings": {"learner": dict(settings)},
+        "seed": settings.get("random_state"),
         "data": dict(data),
         "timings": {key: round(value, 6) for key, value in timings.items()},
         "convergence": {"converged": bool(result.converged), "iterations": iterations, "objective": objective},
