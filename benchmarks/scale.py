@@ -1,7 +1,7 @@
 """Many nodes: whole fits from noisy, incomplete data, and the pass over all pairs against the bare products it needs.
 
-`python benchmarks/run.py scale` on a processor; `python benchmarks/scale.py gpu` on a machine with an accelerator (needs
-only numpy, scipy, scikit-learn and jax there). The table goes to results/scale.csv, the plot to results/scale.svg.
+`python benchmarks/run.py scale` on a processor (with N=1000: `scale_large`); `python benchmarks/scale.py gpu` on a machine
+with an accelerator, which needs only numpy, scipy, scikit-learn and jax. Table: results/scale.csv, plot: scale.svg.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "src")]
 
-import numpy as np
-from timing import Row, seconds
+import numpy as np  # noqa: E402
+from timing import Row, seconds  # noqa: E402
 
-import ctbnlearn as cl
+import ctbnlearn as cl  # noqa: E402
 
 
 def problem(n: int, trajectories: int, max_parents: int) -> tuple[cl.CTBN, cl.Observations]:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ctbnlearn.model.ctbn import CTBN as CTBN
     from ctbnlearn.model.random_network import random_network as random_network
     from ctbnlearn.model.simulation import simulate as simulate
+    from ctbnlearn.result.archive import load_result as load_result
+    from ctbnlearn.result.rate_table import RateTable as RateTable
+    from ctbnlearn.result.result import Result as Result
     from ctbnlearn.structure.metrics import edge_scores as edge_scores
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
     from ctbnlearn.structure.search import hill_climb as hill_climb
@@ -49,6 +52,8 @@ _HOME = {
     "Observations": "data.observations",
     "Paths": "data.paths",
     "ProjectedPrior": "structure.prior",
+    "RateTable": "result.rate_table",
+    "Result": "result.result",
     "Segments": "data.segments",
     "Statistics": "inference.statistics",
     "StructureLearner": "learn.learner",
@@ -56,6 +61,7 @@ _HOME = {
     "count_statistics": "inference.statistics",
     "edge_scores": "structure.metrics",
     "hill_climb": "structure.search",
+    "load_result": "result.archive",
     "observe": "data.observations",
     "random_network": "model.random_network",
     "read_paths": "data.complete",

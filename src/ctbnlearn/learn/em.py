@@ -34,12 +34,16 @@ class Schedule:
         Sweeps at most in one update of the paths, which ends when no trajectory gains more than `tol` a variable.
     max_inner
         Rate updates at most between two weight updates.
+    edge_tol
+        EM goes on as long as the probabilities of the edges into a node move by more than this in a round, all taken
+        together, on average over nodes.
     """
 
     max_iter: int = 50
     tol: float = 1e-3
     max_sweeps: int = 20
     max_inner: int = 3
+    edge_tol: float = 1e-2
 
 
 def fit_decoupled(
@@ -122,12 +126,13 @@ class EM:
                 before, value = value, self._update_rates()
                 if abs(value - before) < small:
                     break
-            settled = value
+            settled, edges = value, self.belief.edges()
             self.belief.reweigh(self.engine, self.rates, self.found)
             value = self._record("weights")
             if self.callback is not None:
                 self.callback(self.n_iter, value)
-            if abs(value - settled) < small:
+            moved = np.abs(self.belief.edges() - edges).sum() / len(edges)
+            if abs(value - settled) < small and moved < self.schedule.edge_tol:
                 self.converged = self.belief.settled(self.engine, self.rates)
                 if self.converged:
                     break

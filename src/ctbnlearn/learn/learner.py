@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +20,11 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.history import History
+from ctbnlearn.learn.outcome import FitRecord, result_of
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.result.rate_table import RateTable
+from ctbnlearn.result.result import Result
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
@@ -65,7 +69,8 @@ class StructureLearner(BaseEstimator):
     max_iter : int
         Weight updates of EM at most.
     tol : float
-        EM has converged when a round changes the objective by less than this many nats per trajectory and variable.
+        EM has converged when a round changes the objective by less than this many nats per trajectory and variable, and
+        the probabilities of the edges into a node by less than 0.01 in all, on average.
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
     precision : {"auto", "float64", "float32"}
@@ -98,6 +103,10 @@ class StructureLearner(BaseEstimator):
         Per node the candidates that sets were made of, where not all were; None where every set was weighed.
     network_ : CTBN
         Most probable parent set of every node, posterior-mean rates.
+    rate_tables_ : list of RateTable
+        Per node the posterior of its rates under the parent set in `network_`.
+    result_ : Result
+        All of this with effects of edges, saving, loading and a report.
     objective_ : float
         Complete data: log evidence of the data, averaged over structures. Incomplete data: F, which approximates it but
         is no bound and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective.
@@ -214,6 +223,7 @@ class StructureLearner(BaseEstimator):
         y
             Ignored; there for scikit-learn.
         """
+        began = time.perf_counter()
         judgement = self._judgement()
         if not isinstance(data, (Paths, Observations)):
             raise ParameterError(
@@ -229,7 +239,14 @@ class StructureLearner(BaseEstimator):
             self._fit_incomplete(data, rules, judgement, possible, start)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
+        self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    @property
+    def result_(self) -> Result:
+        """What was learned, as a `Result`: to save, to report, to draw."""
+        check_is_fitted(self)
+        return result_of(self, self._record)
 
     def _judgement(self) -> Judgement:
         """Check the parameters that do not depend on the data."""
@@ -378,10 +395,15 @@ class StructureLearner(BaseEstimator):
     ) -> None:
         """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S)."""
         rates, parents = {}, {}
+        self.rate_tables_: list[RateTable] = []
         for i, (name, problem) in enumerate(zip(data.names, problems)):
             prior = problem.shape[best[i]], problem.rate[best[i]]
             rates[name] = posterior_mean_rates(dwell[i], transitions[i], *prior, problem.possible)
             parents[name] = problem.sets[best[i]]
+            numbers = problem.sets.numbers(best[i])
+            self.rate_tables_.append(
+                RateTable.from_statistics(numbers, dwell[i], transitions[i], prior, problem.possible)
+            )
         start = self.initial_distribution
         if isinstance(start, str):
             start = None if start == "uniform" else {n: (p + 1) / (p + 1).sum() for n, p in zip(data.names, initial)}

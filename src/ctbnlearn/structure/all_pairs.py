@@ -287,8 +287,9 @@ class AllPairs:
         sums: list[Any] = []
         for (q, dt, moves), z, together in pieces():
             weighted = kernels.weigh(q, dt, moves, nodes, own, self.columns.place, card=card)
-            found = [*kernels.single_moments(together, weighted)]
-            found += [kernels.pair_moments(z[a], z[b], weighted, blocks[a].first, blocks[b].first) for a, b in pairs]
+            *found, tilted = kernels.single_moments(together, weighted)
+            for a, b in pairs:
+                found.append(kernels.pair_moments(z[a], z[b], weighted, tilted, blocks[a].first, blocks[b].first))
             sums = [x + y for x, y in zip(sums, found)] if sums else found
         single, total, *pair = sums
         pair_dt, single_dt, dt = everyone

@@ -134,22 +134,29 @@ def _product(a: Array, b: Array) -> Array:
 
 
 @jax.jit
-def single_moments(z: Array, weighted: Weighted) -> tuple[Array, Array]:
-    """Weight of every column (n, W, F), and of all rows together (n, W); `z` (F, R) are the columns."""
+def single_moments(z: Array, weighted: Weighted) -> tuple[Array, Array, Array]:
+    """Weight of every column (n, W, F), of all rows together (n, W), and of every column with each tilted one.
+
+    `z` (F, R) are the columns; the last has shape (n, T, P, F).
+    """
     rows, n_jumps = weighted.rows.astype(float), weighted.tilted.shape[1]
     single = _product(rows, z.astype(float).T)
     n = jnp.arange(len(rows))[:, None, None]
     jump = rows.shape[1] - n_jumps + jnp.arange(n_jumps)[:, None]
     at = jnp.sum(weighted.tilted.astype(float), -1)
-    return single.at[n, jump, weighted.columns[:, None]].set(at, mode="drop"), jnp.sum(rows, axis=-1)
+    single = single.at[n, jump, weighted.columns[:, None]].set(at, mode="drop")
+    return single, jnp.sum(rows, axis=-1), _product(weighted.tilted.astype(z.dtype), z.T)
 
 
 @jax.jit
-def pair_moments(za: Array, zb: Array, weighted: Weighted, first_a: Array, first_b: Array) -> Array:
-    """Moments (n, W, Fa, Fb) of two blocks of columns, (Fa, R) and (Fb, R), which begin at `first_a` and `first_b`."""
+def pair_moments(za: Array, zb: Array, weighted: Weighted, tilted: Array, first_a: Array, first_b: Array) -> Array:
+    """Moments (n, W, Fa, Fb) of two blocks of columns, (Fa, R) and (Fb, R), which begin at `first_a` and `first_b`.
+
+    `tilted` are the moments of the tilted columns with all others, from `single_moments`.
+    """
     n, wide, n_rows = weighted.rows.shape
-    n_jumps, kind = weighted.tilted.shape[1], za.dtype
-    rows, tilted = weighted.rows.astype(kind), weighted.tilted.astype(kind)
+    n_jumps = tilted.shape[1]
+    rows = weighted.rows.astype(za.dtype)
     base = _product((rows[:, :, None] * za).reshape(-1, n_rows), zb.T).reshape(n, wide, len(za), len(zb))
     # columns of active parents, replaced: those in neither block point beyond it and are dropped
     in_a, in_b = (
@@ -158,8 +165,10 @@ def pair_moments(za: Array, zb: Array, weighted: Weighted, first_a: Array, first
     )
     batch = jnp.arange(n)[:, None, None]
     jump = wide - n_jumps + jnp.arange(n_jumps)[:, None]
-    base = base.at[batch, jump, in_a[:, None]].set(_product(tilted, zb.T), mode="drop")
-    across = jnp.swapaxes(base, 2, 3).at[batch, jump, in_b[:, None]].set(_product(tilted, za.T), mode="drop")
+    with_a = jax.lax.dynamic_slice_in_dim(tilted, first_a, len(za), axis=3)
+    with_b = jax.lax.dynamic_slice_in_dim(tilted, first_b, len(zb), axis=3)
+    base = base.at[batch, jump, in_a[:, None]].set(with_b, mode="drop")
+    across = jnp.swapaxes(base, 2, 3).at[batch, jump, in_b[:, None]].set(with_a, mode="drop")
     both = batch[..., None], jump[..., None], in_b[:, None, :, None], in_a[:, None, None]
     return jnp.swapaxes(across.at[both].set(weighted.joint.astype(float), mode="drop"), 2, 3)
 

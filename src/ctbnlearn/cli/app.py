@@ -1,0 +1,245 @@
+"""Commands and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="ctbnlearn",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+OUT = typer.Option("--out", "-o", metavar="DIR", help="Folder for the result; a result that is there is replaced.")
+QUIET = typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")
+JSON = typer.Option("--json", help="Print one JSON object and nothing else.")
+SEED = typer.Option("--seed", min=0, help="Seed of the random numbers.")
+NOISE = typer.Option(
+    "--noise",
+    metavar="[VARIABLE=]MODEL",
+    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state) or labels:ERROR. "
+    "May be repeated; without a variable it holds for all.",
+)
+TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Guessed from usual names.")
+TIME = typer.Option(help="Column of times. Guessed from usual names.")
+VARIABLES = typer.Option(metavar="A,B,C", help="Variables to read. Default: every other column.")
+FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyagrum.")
+START = typer.Option(metavar="COLUMN|NUMBER", help="Start of the trajectories. Default: their first row.")
+END = typer.Option(metavar="COLUMN|NUMBER", help="End of the trajectories. Default: their last row.")
+SORT = typer.Option("--sort", help="Sort rows by time instead of complaining.")
+CONFIG = typer.Option(metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others.")
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",")]
+
+
+def _version(show: bool) -> None:
+    if show:
+        from ctbnlearn import __version__
+
+        typer.echo(f"ctbnlearn {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Add --debug to any command to see where an error came from.")
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Which variable drives which? Learn continuous-time Bayesian networks from tables with holes.
+
+    \b
+    ctbnlearn demo                               see it work, in a minute
+    ctbnlearn learn panel.csv --check            what was understood of a table
+    ctbnlearn learn panel.csv --out result       learn; then open result/report.html
+    """
+
+
+@app.command()
+def learn(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV (also .csv.gz, .tsv), Parquet or PyCTBN JSON.")],
+    out: Annotated[Path | None, OUT] = None,
+    trajectory: Annotated[str | None, TRAJECTORY] = None,
+    time: Annotated[str | None, TIME] = None,
+    variables: Annotated[str | None, VARIABLES] = None,
+    format: Annotated[str | None, FORMAT] = None,
+    complete: Annotated[bool, typer.Option("--complete", help="No transition went unseen: rows are jumps.")] = False,
+    noise: Annotated[list[str] | None, NOISE] = None,
+    max_parents: Annotated[int | None, typer.Option(min=0, help="Largest number of parents.")] = None,
+    candidates: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Only these edges; columns source, target.")
+    ] = None,
+    forbidden: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there.")] = None,
+    required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
+    max_iter: Annotated[int | None, typer.Option(min=1, help="Rounds of EM at most.")] = None,
+    show: Annotated[
+        str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
+    ] = None,
+    start: Annotated[str | None, START] = None,
+    end: Annotated[str | None, END] = None,
+    sort: Annotated[bool, SORT] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+    seed: Annotated[int | None, SEED] = None,
+    check: Annotated[bool, typer.Option("--check", help="Read the data, say what was understood, and stop.")] = False,
+    quiet: Annotated[bool, QUIET] = False,
+    json: Annotated[bool, JSON] = False,
+) -> int:
+    """Learn a network from a table.
+
+    Rows are wide (trajectory, time, one column a variable; a blank cell was not seen) or events (trajectory, time,
+    variable, value). Writes edges.csv, parent_sets.csv, network.json, network.graphml, network.dot, report.html,
+    arrays.safetensors and manifest.json.
+
+    \b
+    ctbnlearn learn panel.csv --trajectory id --time year --out result
+    ctbnlearn learn panel.csv --max-parents 2 --noise signal=gaussian:0.2:-1,1 --out result
+    ctbnlearn learn paths.json --format pyctbn --out result
+    ctbnlearn learn panel.parquet --config study.toml --seed 1 --json --out result
+    """
+    from ctbnlearn.cli.learning import run_check, run_learn
+    from ctbnlearn.cli.settings import resolve
+
+    given: dict[str, Any] = {
+        "trajectory": trajectory,
+        "time": time,
+        "variables": _words(variables),
+        "format": format,
+        "complete": complete or None,
+        "noise": noise or None,
+        "max_parents": max_parents,
+        "candidates": candidates,
+        "forbidden": forbidden,
+        "required": required,
+        "max_iter": max_iter,
+        "start": start,
+        "end": end,
+        "sort": sort or None,
+        "seed": seed,
+    }
+    settings = resolve(config, given)
+    if check:
+        return run_check(data, settings, quiet, json)
+    if out is None:
+        raise typer.BadParameter("say where the result shall go.", param_hint="--out")
+    return run_learn(data, settings, out, _words(show), quiet, json)
+
+
+@app.command()
+def smooth(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder that `learn` wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of the same variables.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="CSV or Parquet; default: print as CSV.")
+    ] = None,
+    times: Annotated[str | None, typer.Option(metavar="T,T,...", help="Times common to all trajectories.")] = None,
+    points: Annotated[int, typer.Option(min=2, help="Without --times: evenly spaced times a trajectory.")] = 50,
+    trajectory: Annotated[str | None, TRAJECTORY] = None,
+    time: Annotated[str | None, TIME] = None,
+    format: Annotated[str | None, FORMAT] = None,
+    noise: Annotated[list[str] | None, NOISE] = None,
+    start: Annotated[str | None, START] = None,
+    end: Annotated[str | None, END] = None,
+    sort: Annotated[bool, SORT] = False,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Probabilities of the states in between the observations, under a learned network.
+
+    Columns are read as they were when the result was learned, unless said otherwise.
+
+    \b
+    ctbnlearn smooth result panel.csv --times 0,0.5,1 --out states.csv
+    """
+    from ctbnlearn.cli.smoothing import run_smooth
+
+    given = {
+        "trajectory": trajectory,
+        "time": time,
+        "format": format,
+        "noise": noise or None,
+        "start": start,
+        "end": end,
+        "sort": sort or None,
+    }
+    return run_smooth(result, data, given, times, points, out, quiet)
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Table to write: .csv or .parquet.")],
+    network: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Network to simulate; default: a random one.")
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Variables of a random network.")] = 5,
+    max_parents: Annotated[int, typer.Option(min=0, help="Its largest number of parents.")] = 2,
+    coupling: Annotated[float, typer.Option(help="Its strength (Glauber dynamics).")] = 0.6,
+    trajectories: Annotated[int, typer.Option(min=1, help="Number of trajectories.")] = 40,
+    transitions: Annotated[int | None, typer.Option(min=1, help="End each at this jump; default 10.")] = None,
+    horizon: Annotated[float | None, typer.Option(help="Instead: end each at this time.")] = None,
+    observations: Annotated[
+        int, typer.Option(min=0, help="Random times of observation a trajectory; 0: every transition.")
+    ] = 10,
+    noise: Annotated[list[str] | None, NOISE] = None,
+    missing: Annotated[float, typer.Option(min=0, max=1, help="Share of the cells left blank.")] = 0.0,
+    seed: Annotated[int | None, SEED] = None,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the simulated network there.")] = None,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Draw data from a network: complete paths, or noisy glimpses of them.
+
+    \b
+    ctbnlearn simulate --nodes 6 --trajectories 100 --seed 1 --truth truth.json --out data.csv
+    ctbnlearn simulate --network truth.json --noise gaussian:0.2 --missing 0.1 --out noisy.parquet
+    """
+    from ctbnlearn.cli.simulation import run_simulate
+
+    drawn = {"n_nodes": nodes, "max_parents": max_parents, "coupling": coupling}
+    length = {"n_transitions": 10 if transitions is None and horizon is None else transitions, "horizon": horizon}
+    seen = {"n_times": observations, "noise": noise or [], "missing": missing}
+    return run_simulate(network, drawn, trajectories, length, seen, seed, out, truth, quiet)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, OUT] = Path("ctbnlearn-demo"),
+    seed: Annotated[int, SEED] = 4,
+    quiet: Annotated[bool, QUIET] = False,
+    json: Annotated[bool, JSON] = False,
+) -> int:
+    """Simulate a network, look at it now and then through noise, and learn it back."""
+    from ctbnlearn.cli.simulation import run_demo
+
+    return run_demo(out, seed, quiet, json)
+
+
+@app.command()
+def report(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder that `learn` wrote.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Default: report.html in the folder.")
+    ] = None,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Write the report of a result anew: one page that needs nothing else.
+
+    \b
+    ctbnlearn report result --out friday.html
+    """
+    from ctbnlearn.cli.showing import run_report
+
+    return run_report(result, out, quiet)
+
+
+@app.command()
+def info(
+    result: Annotated[Path | None, typer.Argument(metavar="[RESULT]", help="Folder that `learn` wrote.")] = None,
+    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove compiled programs kept.")] = False,
+    json: Annotated[bool, JSON] = False,
+) -> int:
+    """Versions, device and cache; or, of a result, where it comes from and what it found."""
+    from ctbnlearn.cli.showing import run_info
+
+    return run_info(result, clear_cache, json)

@@ -1,0 +1,143 @@
+"""`ctbnlearn learn`: read, fit, write, say what was found."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ctbnlearn.cli.cache import use_cache
+from ctbnlearn.cli.progress import Progress, visible
+from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
+from ctbnlearn.cli.settings import Settings
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.errors import CtbnlearnError
+from ctbnlearn.result.archive import check_result_target
+from ctbnlearn.result.manifest import plain
+from ctbnlearn.result.result import Result
+from ctbnlearn.result.unit import Unit, check_units, smooth_units
+
+NOT_CONVERGED = 3
+SHOWN = 0.1  # edges below this probability are not printed
+
+
+def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
+    """Say what was understood of the data."""
+    from ctbnlearn.cli.checking import check_lines, check_values
+
+    with Progress(quiet or as_json) as progress:
+        read = read_data(data, resolve_columns(data, settings.reading, progress.note))
+        for path in settings.graphs.values():
+            read_edges(path, read.names)
+        found = check_values(read, settings.learner)
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        print("\n".join(map(visible, check_lines(found))))
+    return 0
+
+
+def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
+    """Learn from a file and write the result."""
+    check_result_target(out)
+    with Progress(quiet or as_json) as progress:
+        progress.phase(f"reading {data}")
+        columns = resolve_columns(data, settings.reading, progress.note)
+        read = read_data(data, columns)
+        graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
+        check_units(read.ids, show)
+        reading = {"data": data.name, **columns}
+        result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
+        progress.phase(f"writing {out}")
+        result.save(out)
+    return tell(result, out, quiet, as_json)
+
+
+def fit(
+    data: Paths | Observations,
+    learner_settings: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    progress: Progress,
+    show: Sequence[str] | None = None,
+) -> Result:
+    """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from ctbnlearn.learn.learner import StructureLearner
+
+    read_seconds = progress.elapsed
+    progress.note(f"{data!r}".replace("(", ": ").replace(")", ""))
+    progress.phase("learning")
+    if isinstance(data, Observations):
+        use_cache()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = StructureLearner(**learner_settings, callback=progress.round).fit(data).result_
+    told = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
+    manifest = dict(result.manifest)
+    manifest["settings"] = {"reading": plain(reading), **manifest["settings"]}
+    manifest["timings"] = {"read": round(read_seconds, 6), **manifest["timings"]}
+    manifest["warnings"] = [*manifest["warnings"], *told]
+    units: list[Unit] = []
+    if isinstance(data, Observations):
+        progress.phase("smoothing units for the report")
+        try:
+            units = smooth_units(result.network, data, show)
+        except CtbnlearnError as problem:  # keep what was learned
+            manifest["warnings"].append(f"No units are drawn: {problem}")
+    return replace(result, manifest=manifest, units=units)
+
+
+def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
+    """Print what was found; returns the exit code."""
+    edges = [edge for edge in result.edges.to_pylist() if edge["probability"] > SHOWN]
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "converged": result.converged,
+                "objective": plain(result.objective),
+                "variables": list(result.names),
+                "edges": edges,
+                "data": result.manifest["data"],
+                "timings": result.manifest["timings"],
+                "warnings": result.manifest["warnings"],
+            }
+        )
+    elif not quiet:
+        for line in edge_lines(edges):
+            print(line)
+        for warning in result.manifest["warnings"]:
+            print(f"note: {visible(warning)}")
+        print(f"written to {visible(out)}")
+    if not result.converged:
+        sys.stderr.write(
+            "ctbnlearn: EM has not converged; the result is written, but raise --max-iter for a better one\n"
+        )
+        return NOT_CONVERGED
+    return 0
+
+
+def edge_lines(edges: list[dict[str, Any]]) -> list[str]:
+    """Edges as an aligned table."""
+    if not edges:
+        return [f"no edge has a probability above {SHOWN}"]
+    width = max(6, *(len(visible(e[side])) for e in edges for side in ("source", "target")))
+    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability  effect (95 % interval)"]
+    for e in edges:
+        effect = ""
+        if e["effect"] is not None:
+            effect = f"{e['effect']:+.2f} ({e['effect_low']:+.2f} to {e['effect_high']:+.2f})"
+        name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
+        lines.append(f"{name}  {e['probability']:11.3f}  {effect}".rstrip())
+    return lines
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """One JSON object on stdout."""
+    sys.stdout.write(json.dumps(content, allow_nan=False) + "\n")

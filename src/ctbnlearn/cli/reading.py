@@ -1,0 +1,174 @@
+"""From a path and settings to data: guessing columns, observation models as text, edges from a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ctbnlearn.cli.settings import FOREIGN
+from ctbnlearn.data.complete import read_paths
+from ctbnlearn.data.messages import named, shown
+from ctbnlearn.data.noise import GaussianNoise, LabelNoise
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.opening import open_source
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
+from ctbnlearn.data.source import Source
+from ctbnlearn.data.tables import read_table
+from ctbnlearn.errors import DataError, ParameterError
+
+TRAJECTORY_NAMES = ("trajectory", "id", "unit", "subject", "patient", "person", "machine", "replicate")
+TIME_NAMES = ("time", "t", "date", "year")
+EVERYTHING = "*"
+
+
+def resolve_columns(path: Path, reading: Mapping[str, Any], note: Callable[[str], None]) -> dict[str, Any]:
+    """The settings with format and columns filled in where they were left open; `note` is told of every guess."""
+    told = {"format": "auto", **reading}
+    if told["format"] == "auto" and path.suffix.lower() == ".json":
+        told["format"] = "pyctbn"
+    columns = () if told["format"] == "pyctbn" else open_source(path).columns
+    if told["format"] == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
+        told["format"] = "pyagrum"
+    if told["format"] in FOREIGN:
+        unused = [key for key in told if key not in ("format", "states", "complete")]
+        if unused:
+            raise ParameterError(
+                f"{path}: a {told['format']} file says itself what it holds; leave out {named(unused)}"
+            )
+        note(f"reading {path} as complete paths in the format of {told['format']}")
+        return told
+    told["trajectory"] = _guess(path, columns, told, "trajectory", TRAJECTORY_NAMES, note)
+    told["time"] = _guess(path, columns, told, "time", TIME_NAMES, note)
+    for key in ("end",) if told.get("complete") else ("start", "end"):
+        if key not in told and key in columns and key not in (told.get("variables") or ()):
+            note(f"taking column {key!r} as the {key} of a trajectory's window")
+            told[key] = key
+    return told
+
+
+def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations:
+    """Read a file as the settings, complete with its columns, say."""
+    told = dict(resolved)
+    complete = told.pop("complete", False)
+    if told["format"] in FOREIGN:
+        return read_paths(path, **told)
+    if not complete:
+        return read_table(path, **{**told, "noise": read_noise(told.get("noise"))})
+    for key in ("noise", "start", "allow_unseen"):
+        if key in told:
+            raise ParameterError(f"complete data have no {key}: leave it out, or leave out --complete")
+    return read_paths(path, **told)
+
+
+def _guess(
+    path: Path,
+    columns: Sequence[str],
+    told: Mapping[str, Any],
+    role: str,
+    usual: Sequence[str],
+    note: Callable[[str], None],
+) -> str | None:
+    """The column of a role: as told, or the one with a usual name."""
+    if told.get(role) is not None:
+        return str(told[role])
+    taken = {told.get(key) for key in ("trajectory", "time", "start", "end", "variable", "value")}
+    taken |= set(told.get("variables") or ())
+    found = [c for c in columns if c.strip().lower() in usual and c not in taken]
+    if len(found) > 1:
+        raise ParameterError(
+            f"{path}: each of the columns {named(found)} could be the {role}; say which with --{role}, and what the "
+            "variables are with --variables"
+        )
+    if found:
+        note(f"taking column {found[0]!r} as the {role}")
+        return found[0]
+    if role == "trajectory":
+        note("no column names a trajectory: all rows are taken as one (--trajectory says otherwise)")
+        return None
+    raise DataError(
+        f"{path}: no column looks like a time; the columns are {named(columns)}; name the right one with --time"
+    )
+
+
+def read_noise(texts: Any) -> Any:
+    """Observation models from text: one for all variables, {variable: model}, or None.
+
+    Examples
+    --------
+    >>> read_noise(["signal=gaussian:0.2:-1,1", "pain=labels:0.05"])
+    {'signal': GaussianNoise(variance=0.2, values=(-1.0, 1.0)), 'pain': LabelNoise(confusion=0.05, labels=None)}
+    >>> read_noise("labels:0.05")
+    LabelNoise(confusion=0.05, labels=None)
+    """
+    if texts is None:
+        return None
+    if isinstance(texts, Mapping):
+        pairs = [(str(name), text) for name, text in texts.items()]
+    else:
+        pairs = []
+        for text in [texts] if isinstance(texts, str) else texts:
+            name, equals, model = str(text).rpartition("=")
+            pairs.append((name if equals else EVERYTHING, model))
+    models: dict[str, Any] = {}
+    for name, text in pairs:
+        if name in models:
+            raise ParameterError(f"noise names {shown(name)} twice; give one model each")
+        models[name] = _model(text)
+    if EVERYTHING in models:
+        if len(models) > 1:
+            raise ParameterError("noise gives a model for all variables and another for some; name a variable in each")
+        return models[EVERYTHING]
+    return models
+
+
+def _model(text: Any) -> Any:
+    kind, *rest = str(text).split(":")
+    try:
+        if kind == "exact" and not rest:
+            return None
+        if kind == "labels" and len(rest) == 1:
+            return LabelNoise(float(rest[0]))
+        if kind == "gaussian" and len(rest) in (1, 2):
+            values = tuple(float(v) for v in rest[1].split(",")) if len(rest) == 2 else None
+            return GaussianNoise(float(rest[0]), values)
+    except (ParameterError, DataError):
+        raise
+    except ValueError:
+        pass
+    raise ParameterError(
+        f"noise {shown(text)} is not an observation model; write gaussian:VARIANCE, gaussian:VARIANCE:VALUE,VALUE,... "
+        "or labels:ERROR"
+    )
+
+
+def read_edges(path: Path, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Edges between known variables from a table with columns source and target."""
+    table = open_source(path)
+    for column in ("source", "target"):
+        if column not in table.columns:
+            raise DataError(
+                f"{path}: there is no column {column!r}; the columns are {named(table.columns)}; an edge list has the "
+                "columns source and target"
+            )
+    table.load([], ["source", "target"])
+    edges = []
+    for row in range(table.n_rows):
+        source, target = (_name(table, row, column, names) for column in ("source", "target"))
+        if source == target:
+            raise DataError(f"{table.place(row)}: {shown(source)} points to itself; take that edge out")
+        edges.append((source, target))
+    return edges
+
+
+def _name(table: Source, row: int, column: str, names: Sequence[str]) -> str:
+    value = table.value(row, column)
+    if value is None:
+        raise DataError(f"{table.place(row, column)}: the cell is blank; name a variable there")
+    name = str(value).strip()
+    if name not in names:
+        raise DataError(
+            f"{table.place(row, column)}: the data have no variable {shown(name)}; they have {named(names)}"
+        )
+    return name

@@ -1,0 +1,124 @@
+"""Settings of a run: a TOML file, overridden by the options of the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ctbnlearn.data.files import read_bytes
+from ctbnlearn.data.messages import first_line, named, shown
+from ctbnlearn.errors import DataError, ParameterError
+
+TEXT, NUMBER, FLAG = "text", "a number", "true or false"
+READING = {
+    "trajectory": (TEXT, str),
+    "time": (TEXT, str),
+    "variables": ("a list of names", list),
+    "format": (TEXT, str),
+    "complete": (FLAG, bool),
+    "noise": ("a text, or a list or table of texts", (str, list, dict)),
+    "states": ("a table of lists of labels", dict),
+    "variable": (TEXT, str),
+    "value": (TEXT, str),
+    "start": ("the name of a column, or a number", (str, int, float)),
+    "end": ("the name of a column, or a number", (str, int, float)),
+    "sort": (FLAG, bool),
+    "allow_unseen": (FLAG, bool),
+    "missing": ("a list of words", list),
+}
+GRAPHS = ("candidates", "forbidden", "required")
+LEARNING: dict[str, tuple[str, Any]] = {
+    "max_parents": ("a whole number", int),
+    "max_iter": ("a whole number", int),
+    "seed": ("a whole number", int),
+    **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
+}
+FOREIGN = ("pyctbn", "pyagrum")
+FORMATS = ("auto", "wide", "events", *FOREIGN)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was told.
+
+    Attributes
+    ----------
+    reading
+        How to read the table; see `READING`.
+    learner
+        Parameters of `StructureLearner`.
+    graphs
+        Files of edges: candidates, forbidden, required.
+    """
+
+    reading: dict[str, Any] = field(default_factory=dict)
+    learner: dict[str, Any] = field(default_factory=dict)
+    graphs: dict[str, Path] = field(default_factory=dict)
+
+
+def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
+    """Join the file and the options that were given (not None), which win.
+
+    Parameters
+    ----------
+    config
+        TOML file: keys as the options, with underscores, and a table [learner] of further parameters of
+        `StructureLearner`. Paths in it are relative to it.
+    given
+        Options by name.
+    """
+    told = {} if config is None else _read(config)
+    learner = told.pop("learner", {})
+    told.update({key: value for key, value in given.items() if value is not None})
+    reading = {key: told[key] for key in READING if key in told}
+    if reading.get("format", "auto") not in FORMATS:
+        raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
+    for key in ("start", "end"):
+        reading.update({key: _number_or_name(reading[key])} if key in reading else {})
+    for key in ("max_parents", "max_iter"):
+        learner.update({key: told[key]} if key in told else {})
+    if "seed" in told:
+        learner["random_state"] = told["seed"]
+    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        told = tomllib.loads(read_bytes(path, "TOML").decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise DataError(f"{path}: not a TOML file ({first_line(problem)}); correct it there") from None
+    known = {**READING, **LEARNING, "learner": ("a table", dict)}
+    for key, value in told.items():
+        if key not in known:
+            raise ParameterError(f"{path}: unknown setting {key!r}; known: {', '.join(known)}")
+        words, kinds = known[key]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise ParameterError(f"{path}: {key} must be {words}, not {shown(value)}")
+    _check_learner(path, told.get("learner", {}))
+    for key in GRAPHS:
+        if key in told:
+            told[key] = path.parent / told[key]
+    return told
+
+
+def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
+    """Raise unless all are parameters of the learner that a file can give."""
+    from ctbnlearn.learn.learner import StructureLearner
+
+    known = sorted(set(StructureLearner().get_params()) - {"callback", "random_state", *GRAPHS})
+    for key in told:
+        if key not in known:
+            raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")
+
+
+def _number_or_name(value: Any) -> Any:
+    """A window's end is a number for all trajectories, or a column."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value

@@ -1,0 +1,47 @@
+"""From a fitted learner to a `Result`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.result.manifest import build_manifest, describe, plain
+from ctbnlearn.result.result import Result
+from ctbnlearn.result.trace import Trace
+
+if TYPE_CHECKING:
+    from ctbnlearn.learn.learner import StructureLearner
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """What a fit was given, in JSON types, and how long it took; so the learner need not keep the data."""
+
+    data: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    seconds: float
+
+    @classmethod
+    def of(cls, learner: StructureLearner, data: Paths | Observations, seconds: float) -> FitRecord:
+        """Note down the data and the settings of a fit that has just ended."""
+        settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key != "callback"}
+        return cls(describe(data), settings, seconds)
+
+
+def result_of(learner: StructureLearner, record: FitRecord) -> Result:
+    """Everything a fitted learner found."""
+    result = Result(
+        learner.network_,
+        learner.edge_probabilities_,
+        learner.parent_sets_,
+        learner.parent_set_weights_,
+        rate_tables=[[table] for table in learner.rate_tables_],
+        history=Trace(tuple(learner.history_.objective), tuple(learner.history_.phase)),
+        objective=float(learner.objective_),
+        converged=bool(learner.converged_),
+    )
+    timings = {"fit": record.seconds}
+    return replace(result, manifest=build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_)))

@@ -1,0 +1,1 @@
+"""What was learned: edge probabilities, parent sets, rates; saving, loading and exports."""

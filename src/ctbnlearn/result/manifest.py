@@ -1,0 +1,166 @@
+"""Where a result comes from: data, settings, convergence and doubts, in JSON types."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ctbnlearn import __version__
+from ctbnlearn.arrays import IntArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.ragged import owner
+from ctbnlearn.result.result import Result
+from ctbnlearn.structure.prior import ProjectedPrior
+
+FEW_PER_JUMP = 1.0  # observations per jump below which most jumps go unseen
+
+
+def describe(data: Paths | Observations) -> dict[str, Any]:
+    """Summary and fingerprint of the data."""
+    out: dict[str, Any] = {
+        "kind": "complete" if isinstance(data, Paths) else "incomplete",
+        "trajectories": data.n_trajectories,
+        "variables": len(data.variables),
+        "start": float(data.start.min()),
+        "end": float(data.end.max()),
+        "total_time": float((data.end - data.start).sum()),
+    }
+    if isinstance(data, Paths):
+        out["transitions"] = data.n_transitions
+    else:
+        out["values"] = data.n_values
+        rows = n_rows(data)
+        out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
+        out["values_per_variable"] = [len(s.times) for s in data.series]
+    return {**out, "sha256": fingerprint(data)}
+
+
+def n_rows(data: Observations) -> int:
+    """Number of different times of observation, over trajectories."""
+    found: IntArray = np.empty(0, np.uint64)
+    seen: set[tuple[int, int]] = set()
+    for s in data.series:
+        if (id(s.offsets), id(s.times)) in seen:  # columns without holes share their times
+            continue
+        seen.add((id(s.offsets), id(s.times)))
+        # trajectory and time in one number; two pairs share one with a chance of 1e-7 for a million rows
+        keys = (s.times + 0.0).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= (owner(s.offsets).astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
+        found = np.sort(np.concatenate([found, keys]))  # many times as quick as np.union1d
+        found = found[np.append(True, found[1:] != found[:-1])[: len(found)]]
+    return len(found)
+
+
+def fingerprint(data: Paths | Observations) -> str:
+    """SHA-256 of everything a fit depends on: variables, windows, values and observation models."""
+    digest = hashlib.sha256()
+
+    def add(*arrays: Any) -> None:
+        for array in arrays:
+            values = np.asarray(array)
+            kind = "<f8" if values.dtype.kind == "f" else "<i8"
+            digest.update(f"{kind}{values.shape}".encode())
+            digest.update(np.ascontiguousarray(values, kind).data)
+
+    digest.update(json.dumps([type(data).__name__, [[v.name, v.states] for v in data.variables]]).encode())
+    add(data.start, data.end)
+    if isinstance(data, Paths):
+        add(data.initial, data.offsets, data.times, data.nodes, data.targets)
+    else:
+        for s in data.series:
+            digest.update(repr(s.noise).encode())
+            add(s.offsets, s.times, s.values)
+    return digest.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A setting in JSON types; graphs become lists of edges, what has no such form its text."""
+    if hasattr(value, "item") and np.ndim(value) == 0:
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, ProjectedPrior):
+        return {"projected": [plain(value.shape), plain(value.rate)]}
+    if hasattr(value, "edges"):  # a CTBN or a networkx graph
+        edges = value.edges() if callable(value.edges) else value.edges
+        return [[plain(source), plain(target)] for source, target in edges]
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(entry) for entry in value]
+    return repr(value)
+
+
+def build_manifest(
+    data: Mapping[str, Any], settings: Mapping[str, Any], timings: Mapping[str, float], result: Result, iterations: int
+) -> dict[str, Any]:
+    """The manifest of a result just learned.
+
+    Parameters
+    ----------
+    data
+        From `describe`.
+    settings
+        Parameters of the learner, in JSON types.
+    timings
+        Seconds by phase.
+    result
+        What was learned.
+    iterations
+        Rounds of EM.
+    """
+    objective = plain(float(result.objective))
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "settings": {"learner": dict(settings)},
+        "seed": settings.get("random_state"),
+        "data": dict(data),
+        "timings": {key: round(value, 6) for key, value in timings.items()},
+        "convergence": {"converged": bool(result.converged), "iterations": iterations, "objective": objective},
+        "warnings": doubts(result, data),
+    }
+
+
+def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
+    """What a reader should know before trusting the result, in words."""
+    out = []
+    if not result.converged:
+        out.append("EM has not converged: raise max_iter, or tol, and learn again.")
+    seen = data.get("values_per_variable")
+    starved, prior_led = [], []
+    for i, name in enumerate(result.names):
+        tables = result.rate_tables[i]
+        if not tables or tables[0].prior is None:
+            continue
+        jumps = tables[0].expected_transitions
+        if jumps < tables[0].prior[0] * tables[0].possible.sum():
+            prior_led.append(name)
+        if seen is not None and seen[i] < FEW_PER_JUMP * jumps:
+            starved.append(f"{name} ({seen[i] / jumps:.2g})")
+    if prior_led:
+        out.append(
+            f"The prior dominates the rates of {_some(prior_led)}: fewer transitions were expected than the prior "
+            "counts as seen."
+        )
+    if starved:
+        out.append(
+            f"Too few observations (values seen per expected jump) of {_some(starved)}: most jumps fall between two "
+            "observations, so that its rates, and edges from and to it, are uncertain."
+        )
+    return out
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

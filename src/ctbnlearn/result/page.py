@@ -1,0 +1,85 @@
+"""The report of a result: plain values for `ctbnlearn.report`, which draws the page."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ctbnlearn.result.result import Result
+
+CITATION = (
+    "Linzner, D., Schmidt, M. & Koeppl, H. (2019). Scalable Structure Learning of Continuous-Time Bayesian Networks "
+    "from Incomplete Data. Advances in Neural Information Processing Systems 32."
+)
+MOST_SETS = 20  # parent sets shown per variable
+LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
+
+
+def write_report(result: Result, path: str | os.PathLike[str]) -> None:
+    """Write the report of a result as one HTML page."""
+    from ctbnlearn.report.content import ReportContent
+    from ctbnlearn.report.page import write_page
+
+    write_page(path, ReportContent(**report_values(result)))
+
+
+def report_values(result: Result) -> dict[str, Any]:
+    """The fields of `ctbnlearn.report.content.ReportContent` as lists, texts and arrays."""
+    manifest = result.manifest
+    sets = [
+        [(s[k], float(w[k])) for k in range(min(len(s), MOST_SETS))]
+        for s, w in zip(result.parent_sets, result.parent_set_weights)
+    ]
+    rates = [
+        [
+            {
+                **row,
+                "parents": {name: str(state) for name, state in row["parents"].items()},
+                "from": str(row["from"]),
+                "to": str(row["to"]),
+            }
+            for row in result.rates(name)
+        ]
+        for name in result.names
+    ]
+    return {
+        "title": str(manifest.get("title", "What drives what")),
+        "names": list(result.names),
+        "states": [[str(state) for state in v.states] for v in result.variables],
+        "edge_probabilities": np.array(result.edge_probabilities),
+        "edges": [edge for edge in result.edges.to_pylist() if edge["probability"] >= LIGHTEST_EDGE],
+        "parent_sets": sets,
+        "rates": rates,
+        "objective": list(result.history.objective),
+        "phases": list(result.history.phase),
+        "settings": {name: value for part in manifest.get("settings", {}).values() for name, value in part.items()},
+        "summary": summary(result),
+        "warnings": list(manifest.get("warnings", [])),
+        "trajectories": [
+            {"id": u.id, "times": u.times, "probabilities": u.probabilities, "observations": u.observations}
+            for u in result.units
+        ],
+        "citation": CITATION,
+    }
+
+
+def summary(result: Result) -> dict[str, str]:
+    """What was learned from what, as label -> text."""
+    data, convergence = result.manifest.get("data", {}), result.manifest.get("convergence", {})
+    out = {"Variables": str(len(result.names))}
+    for label, key in (("Trajectories", "trajectories"), ("Transitions", "transitions"), ("Values seen", "values")):
+        if key in data:
+            out[label] = str(data[key])
+    if "missing" in data:
+        out["Not seen"] = f"{data['missing']:.1%} of the cells"
+    if "total_time" in data:
+        out["Time observed"] = f"{data['total_time']:.6g} in all, from {data['start']:.6g} to {data['end']:.6g}"
+    out["Edges above 0.5"] = str(int(result.graph(0.5).sum()))
+    out["Objective"] = f"{result.objective:.6g}"
+    rounds = f" after {convergence['iterations']} rounds" if "iterations" in convergence else ""
+    out["Converged"] = ("yes" if result.converged else "no") + rounds
+    if "version" in result.manifest:
+        out["Version"] = f"ctbnlearn {result.manifest['version']}"
+    return out
