@@ -281,6 +281,20 @@ def test_convergence_is_reported():
     assert seen == [(1, learner.objective_)]
 
 
+def test_progress_is_told_on_request(capsys):
+    _, obs = small()
+    lines = []
+    cl.StructureLearner(progress=lines.append).fit(obs)
+    assert capsys.readouterr() == ("", "")
+    assert "by itself" in lines[0]
+    assert sum("round" in line for line in lines) >= 1
+    assert lines[-1].endswith("done")
+    cl.StructureLearner(progress=True).fit(obs)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == len(lines)
+
+
 def test_random_starts_keep_the_best():
     _, obs = protocol(1, 20, n=4)
     one = cl.StructureLearner(initial="random", n_init=1, random_state=5).fit(obs)
@@ -356,6 +370,9 @@ def test_active_parents_are_those_of_heavy_sets():
         ({"refine": "yes"}, "refine"),
         ({"random_state": "a"}, "random_state"),
         ({"callback": 3}, "callback"),
+        ({"progress": "loud"}, "progress"),
+        ({"device": "tpu"}, "device"),
+        ({"pool_size": 0}, "pool_size"),
         ({"max_iter": 1.5}, "max_iter"),
         ({"tol": 0.0}, "tol"),
         ({"step": -1.0}, "step"),

@@ -185,9 +185,14 @@ class Observations(Trajectories):
         """Return the chosen trajectories, by number, in that order."""
         chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
         series = []
+        shared: dict[tuple[int, int], tuple[IntArray, IntArray, FloatArray]] = {}  # times that variables have in common
         for s in self.series:
-            rows, offsets = take_blocks(s.offsets, chosen)
-            series.append(Series(offsets, s.times[rows], s.values[rows], s.noise))
+            key = id(s.offsets), id(s.times)
+            if key not in shared:
+                rows, offsets = take_blocks(s.offsets, chosen)
+                shared[key] = rows, offsets, s.times[rows]
+            rows, offsets, times = shared[key]
+            series.append(Series(offsets, times, s.values[rows], s.noise))
         ids = [self.ids[k] for k in chosen]
         return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids)
 

@@ -122,17 +122,14 @@ def _block(obs: Observations, chosen: IntArray, step: float, asked: FloatArray) 
     n_states = [v.n_states for v in obs.variables]
     likelihood = np.ones((n_cells + 1, len(n_states), max(n_states), width))
     log_scale = np.zeros((len(n_states), width))
-    columns = np.arange(len(chosen))
     for i, (table, card) in enumerate(zip(line.log_likelihood, n_states)):
         likelihood[:, i, card:] = 0.0
         if table is None:
             continue
-        for k in range(len(table)):
-            here = table[k].any(-1)
-            if here.any():
-                peak = table[k].max(-1)
-                peak = np.where(np.isfinite(peak), peak, 0.0)
-                value = np.exp(table[k] - peak[:, None])
-                likelihood[place[k, here], i, :card, columns[here]] *= value[here]
-                log_scale[i, : len(chosen)] += peak
-    return Block(chosen, dt, likelihood, log_scale, place[line.queries, columns])
+        k, b = np.nonzero(table.any(-1))
+        here = table[k, b]
+        peak = here.max(-1)
+        peak = np.where(np.isfinite(peak), peak, 0.0)
+        likelihood[place[k, b], i, :card, b] = np.exp(here - peak[:, None])
+        np.add.at(log_scale[i], b, peak)
+    return Block(chosen, dt, likelihood, log_scale, place[line.queries, np.arange(len(chosen))])

@@ -139,10 +139,8 @@ class Evidence:
         place = np.empty(len(order), np.int64)
         place[order] = np.cumsum(fresh) - 1 - first[who[order]]
         n_boundaries = int(np.diff(first).max())
-        times = np.empty((n_boundaries, size))
-        for b in range(size):
-            mine = when[order][fresh][first[b] : first[b + 1]]
-            times[: len(mine), b], times[len(mine) :, b] = mine, mine[-1]
+        row = np.minimum(first[:-1] + np.arange(n_boundaries)[:, None], first[1:] - 1)  # the last one fills up
+        times = when[order][fresh][row]
         begin = np.cumsum([0, *(len(p[0]) for p in parts)])
         seen: list[FloatArray | None] = []
         if block is None:

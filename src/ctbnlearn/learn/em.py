@@ -17,6 +17,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.engine import PathEngine, PathRates
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
+from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.projection import Projection
 
 
@@ -91,6 +92,8 @@ class EM:
         Whether to estimate it (one pseudo-count a state).
     schedule
         When to stop.
+    progress
+        Told of every round.
     callback
         Called with the round and F after every update of the weights.
     """
@@ -104,11 +107,13 @@ class EM:
         *,
         learn_initial: bool,
         schedule: Schedule,
+        progress: Progress | None = None,
         callback: Callable[[int, float], Any] | None = None,
     ) -> None:
         self.engine, self.belief, self.start_rates = engine, belief, start_rates
         self.initial = [np.asarray(p, float) for p in initial]
         self.learn_initial, self.schedule, self.callback = learn_initial, schedule, callback
+        self.progress = progress or Progress()
         self.history = History()
         self.converged = False
         self.n_iter = 0
@@ -132,6 +137,7 @@ class EM:
             if self.callback is not None:
                 self.callback(self.n_iter, value)
             moved = np.abs(self.belief.edges() - edges).sum() / len(edges)
+            self.progress.say(f"round {n_iter}: objective {value:.2f}, edges of a variable moved by {moved:.4f}")
             if abs(value - settled) < small and moved < self.schedule.edge_tol:
                 self.converged = self.belief.settled(self.engine, self.rates)
                 if self.converged:

@@ -15,6 +15,7 @@ from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
+from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.all_pairs import AllPairs
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
@@ -42,6 +43,7 @@ def fit_incomplete(
     judgement: Judgement,
     possible: Sequence[BoolArray | None],
     settings: IncompleteSettings,
+    progress: Progress,
     callback: Callable[[int, float], Any] | None = None,
 ) -> EM:
     """Run EM to the end and return it; of several random starts the one with the largest F."""
@@ -54,6 +56,7 @@ def fit_incomplete(
             f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
         )
     where: dict[str, Any] = {"precision": settings.precision, "device": settings.device}
+    progress.say(f"{len(cards)} variables, {obs.n_trajectories} trajectories: each variable by itself")
     start_rates, mean_rates = fit_decoupled(obs, possible, **where)
 
     def build(node: int, sets: ParentSets) -> NodeProblem:
@@ -66,6 +69,8 @@ def fit_incomplete(
     rng = np.random.default_rng(settings.seed)
     for _ in range(settings.n_init if settings.initial == "random" and dense else 1):
         engine = PathEngine(obs, step, **where)
+        cells = sum(int((b.dt > 0).sum()) for b in engine.blocks)
+        progress.say(f"paths on {cells} cells of at most {step:.3g} units of time, {engine.device.kind}")
         belief: DenseBelief
         if dense:
             problems = [build(i, rules.sets(i)) for i in range(len(cards))]
@@ -84,6 +89,7 @@ def fit_incomplete(
             p0 or [],
             learn_initial=learn_initial,
             schedule=settings.schedule,
+            progress=progress,
             callback=callback,
         )
         em.run()
@@ -91,7 +97,9 @@ def fit_incomplete(
             best = em
     assert best is not None
     if settings.refine and judgement.concentration is None:
+        progress.say(f"local evidence of {sum(map(len, best.belief.active))} parent sets")
         best.belief.refine(best.engine, best.rates)
+    progress.say("done" if best.converged else "stopped before it converged")
     return best
 
 

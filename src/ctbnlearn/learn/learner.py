@@ -21,6 +21,7 @@ from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.outcome import FitRecord, result_of
+from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.result.rate_table import RateTable
@@ -87,6 +88,9 @@ class StructureLearner(BaseEstimator):
         do not fit into a gigabyte.
     random_state : int, Generator or None
         For initial="random".
+    progress : bool or callable
+        True: a line a phase to standard error. A function is called with each line. They also go to the logger
+        "ctbnlearn" (level INFO).
     callback : callable or None
         Called as callback(iteration, objective) after every round of EM.
 
@@ -158,6 +162,7 @@ class StructureLearner(BaseEstimator):
         pool_size: int | None = None,
         refine: bool = True,
         random_state: Any = None,
+        progress: Any = False,
         callback: Any = None,
     ) -> None:
         self.max_parents = max_parents
@@ -182,6 +187,7 @@ class StructureLearner(BaseEstimator):
         self.pool_size = pool_size
         self.refine = refine
         self.random_state = random_state
+        self.progress = progress
         self.callback = callback
 
     @classmethod
@@ -268,6 +274,7 @@ class StructureLearner(BaseEstimator):
             whole(self.pool_size, "pool_size", 1)
         whole(self.max_iter, "max_iter", 1)
         generator(self.random_state, "random_state")
+        Progress(self.progress)
         if self.callback is not None and not callable(self.callback):
             raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
         for name, positive in (("dirichlet", False), ("tol", True), ("step", True)):
@@ -358,7 +365,7 @@ class StructureLearner(BaseEstimator):
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )
-        em = fit_incomplete(data, rules, judgement, possible, settings, self.callback)
+        em = fit_incomplete(data, rules, judgement, possible, settings, Progress(self.progress), self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
