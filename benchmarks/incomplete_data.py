@@ -82,7 +82,8 @@ def rows() -> Iterator[Row]:
     slope = np.polyfit(np.log(table[:, 0]), np.log(table[:, 2]), 1)[0]
     yield "  growth of one EM round with N, fitted exponent", f"{slope:.2f}", "", "at most 3"
     spent, memory, before, auroc, aupr = apart("many")
-    what = f"100,000 trajectories x 10 observations x 10 nodes, one round (AUROC {auroc:.3f}, AUPR {aupr:.3f}): peak memory"
+    quality = f"AUROC {auroc:.3f}, AUPR {aupr:.3f}"
+    what = f"100,000 trajectories x 10 observations x 10 nodes, one round ({quality}): peak memory"
     yield what, f"{memory:.2f} GiB", f"x{4 / memory:.2g}", "target 4 GiB"
     yield "  of which before the fit (simulation); time of the fit", f"{before:.2f} GiB; {spent:.0f} s", "", ""
     target = Path(__file__).parent / "results" / "growth.csv"

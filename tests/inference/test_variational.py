@@ -12,6 +12,7 @@ import ctbnlearn as cl
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import engine as engines
 from ctbnlearn.inference import variational as kernels
+from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, PathRates
 from ctbnlearn.inference.grid import bucket, build_blocks, cells_per_gap
 from ctbnlearn.inference.propagator import exponential
@@ -242,7 +243,7 @@ def test_an_uninformative_observation_changes_nothing():
 def test_blocks_of_trajectories_do_not_matter(monkeypatch):
     net, obs = example(n_trajectories=7)
     whole = cl.variational.expected_statistics(net, obs)
-    monkeypatch.setattr(engines, "CELLS_A_BLOCK", 100)
+    monkeypatch.setattr(Device, "cells", 100)
     parts = cl.variational.expected_statistics(net, obs)
     monkeypatch.setattr(engines, "KEEP_BYTES", 0)
     thrown_away = cl.variational.expected_statistics(net, obs)

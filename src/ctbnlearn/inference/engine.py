@@ -22,7 +22,12 @@ from ctbnlearn.inference.rows import Rows, pieces, rows_of
 from ctbnlearn.model.ctbn import CTBN
 
 ROWS_A_PIECE = 8192  # rows summed up in one matrix product, which may be in single precision
+LARGE = 5_000_000  # cells times trajectories times nodes from which on padding costs more than compiling
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
+
+
+# number of trajectories, evidence, child response and parent states of a block
+Surroundings = tuple[int, kernels.Evidence, Any, Any]
 
 
 class PathRates:
@@ -118,6 +123,8 @@ class PathEngine:
         wide = max(v.n_states for v in obs.variables)
         cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
         self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
+        self.keep_rows = 2 * cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
+        self.large = sum(b.dt.size for b in self.blocks) * len(obs.variables) > LARGE
 
     @contextmanager
     def _context(self) -> Iterator[None]:
@@ -204,19 +211,26 @@ class PathEngine:
                 total = [a + b for a, b in zip(total, found)] if total else found
         return [(total[0][i, :c], total[1][i, :c, :c]) for i, c in enumerate(cards)]
 
-    def surroundings(self, rates: PathRates) -> list[tuple[int, kernels.Evidence, Any, Any]]:
-        """Per block: number of trajectories, evidence, child response and parent states of every node."""
-        out = []
-        for block, state in self.current_states():
+    def surroundings(self, rates: PathRates) -> Callable[[int], Surroundings]:
+        """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
+        tables = kernels.Tables(*self._cast(rates.tables))
+        n, tall, states = rates.tables.exit.shape
+
+        def look(k: int) -> Surroundings:
+            block, state = self.blocks[k], self.states[k]
             with self._context():
-                tables = kernels.Tables(*self._cast(rates.tables))
+                if state is None:
+                    state, _ = self._run(block, None, tables, *self._last[1:])
                 psi, u = kernels.surroundings(tables, state, *self._cast((block.dt,)))
-                out.append((len(block.trajectories), self._evidence(block), psi, u))
-        return out
+                return len(block.trajectories), self._evidence(block), psi, u
+
+        if sum(b.dt.size for b in self.blocks) * n * (tall + states) * np.dtype(self.precision).itemsize > KEEP_BYTES:
+            return look
+        return [look(k) for k in range(len(self.blocks))].__getitem__
 
     def local(
         self,
-        around: list[tuple[int, kernels.Evidence, Any, Any]],
+        around: Callable[[int], Surroundings],
         initial: FloatArray,
         nodes: IntArray,
         *tables: FloatArray,
@@ -229,14 +243,14 @@ class PathEngine:
         cast = self._cast((initial, *tables))
 
         def work(k: int) -> list[FloatArray]:
-            n, evidence, psi, u = around[k]
+            n, evidence, psi, u = around(k)
             with self._context():
                 found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:])
                 value, *others = (np.asarray(a, float) for a in found)
             return [value[:, :n].sum(1), *others]
 
         total: list[FloatArray] = []
-        for new in self.device.each(work, len(around)):
+        for new in self.device.each(work, len(self.blocks)):
             total = [a + b for a, b in zip(total, new)] if total else new
         return total[0], total[1], total[2]
 

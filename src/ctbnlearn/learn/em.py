@@ -41,10 +41,10 @@ class Schedule:
     """
 
     max_iter: int = 50
-    tol: float = 1e-3
+    tol: float = 5e-3
     max_sweeps: int = 20
     max_inner: int = 3
-    edge_tol: float = 1e-2
+    edge_tol: float = 0.1
 
 
 def fit_decoupled(

@@ -82,6 +82,8 @@ def fit_incomplete(
                 products = products_precision(settings.precision, engine.device, len(cards))
                 pairs = AllPairs(cards, rules, judgement, mean_rates, possible, products, engine.device)
             belief = SparseBelief(build, rules, cards, pairs, settings.pool_size)
+            if engine.large:
+                belief.room = (1, 1)
         em = EM(
             engine,
             belief,

@@ -56,7 +56,7 @@ def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBe
     around = engine.surroundings(rates)
     jobs = [_Job(i, k, belief) for i, belief in enumerate(beliefs) for k in range(len(belief.problem.sets))]
     tall, wide = rates.tables.exit.shape[1:]
-    cells = max(evidence.dt.size for _, evidence, *_ in around)
+    cells = max(block.dt.size for block in engine.blocks)
     width = min(bucket(len(jobs)), max(8, engine.device.cells // cells))  # fitted side by side
     for low in range(0, len(jobs), width):
         batch = jobs[low : low + width]

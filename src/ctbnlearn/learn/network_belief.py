@@ -82,12 +82,7 @@ class DenseBelief:
         self.weights = [b.weights for b in self.beliefs]
 
     def refine(self, engine: PathEngine, rates: PathRates) -> None:
-        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight.
-
-        Left out where the paths are too many to be kept in memory; the posterior is sharp there anyway.
-        """
-        if not engine.keep:
-            return
+        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight."""
         for i, share in enumerate(local_weights(engine, rates, self.beliefs)):
             active = self.active[i]
             weights = self.weights[i].copy()
@@ -160,7 +155,7 @@ class SparseBelief(DenseBelief):
 
     def reweigh(self, engine: PathEngine, rates: PathRates, found: JointTables) -> None:
         """Weigh the sets of every node, then choose the active ones."""
-        rows = list(engine.rows()) if engine.keep else engine.rows
+        rows = list(engine.rows()) if engine.keep_rows else engine.rows
         if self.candidates is None:
             self._weigh_pairs(rows, rates)
             costly = self._cost(rows) > COSTLY[engine.device.kind]
@@ -175,7 +170,7 @@ class SparseBelief(DenseBelief):
         if self.pairs is None or self.candidates is None or self._result is None:
             return True
         pools = [set(c) for c in self.candidates]
-        rows = list(engine.rows()) if engine.keep else engine.rows
+        rows = list(engine.rows()) if engine.keep_rows else engine.rows
         self._weigh_pairs(rows, rates, final=self.rules.largest <= 2)
         result = self._result
         missed = [
