@@ -89,6 +89,8 @@ def test_pools():
     two = cl.StructureLearner(max_parents=2).fit(obs)
     three = cl.StructureLearner(max_parents=3, pool_size=8).fit(obs)
     assert two.pools_ is None
+    assert "pools" not in two.result_.manifest
+    assert three.result_.manifest["pools"]["x3"] == list(three.pools_[3])
     assert [len(pool) for pool in three.pools_] == [8] * 12
     aupr = [cl.edge_scores(net, learner.edge_probabilities_)["aupr"] for learner in (two, three)]
     assert aupr[1] >= aupr[0]

@@ -212,7 +212,6 @@ def test_units_to_show_are_smoothed_and_checked(truth):
 
 
 def test_the_report_is_one_page(result, tmp_path):
-    pytest.importorskip("ctbnlearn.report.page")
     result.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert all(name in page for name in result.names)

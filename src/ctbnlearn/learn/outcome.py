@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.result.manifest import build_manifest, describe, plain
@@ -27,7 +29,8 @@ class FitRecord:
     @classmethod
     def of(cls, learner: StructureLearner, data: Paths | Observations, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
-        settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key != "callback"}
+        skipped = ("callback", "progress")
+        settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key not in skipped}
         return cls(describe(data), settings, seconds)
 
 
@@ -38,10 +41,14 @@ def result_of(learner: StructureLearner, record: FitRecord) -> Result:
         learner.edge_probabilities_,
         learner.parent_sets_,
         learner.parent_set_weights_,
+        np.array([max(0.0, 1.0 - float(w.sum())) for w in learner.parent_set_weights_]),
         rate_tables=[[table] for table in learner.rate_tables_],
         history=Trace(tuple(learner.history_.objective), tuple(learner.history_.phase)),
         objective=float(learner.objective_),
         converged=bool(learner.converged_),
     )
     timings = {"fit": record.seconds}
-    return replace(result, manifest=build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_)))
+    manifest = build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_))
+    if learner.pools_ is not None:  # sets were made of these candidates alone
+        manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
+    return replace(result, manifest=manifest)
