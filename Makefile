@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 demo: venv
-	$(BIN)/python examples/demo.py
+	$(BIN)/ctbnlearn demo --out ctbnlearn-demo
 
 test: venv
 	$(BIN)/python -m pytest -n 2
