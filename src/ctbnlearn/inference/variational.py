@@ -300,13 +300,14 @@ def sweeps(
             (share, _, reached, _), tries = inner
             less = jnp.clip(suggested(share, reached - value, slope), 0.1 * share, 0.5 * share)
             last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
-            return attempt(jnp.where(reached >= least, share, jnp.where(last, 0.0, less))), tries + 1
+            less = jnp.where(reached >= least, share, jnp.where(last, 0.0, less))
+            return attempt(jnp.where(tries < 0, share, less)), tries + 1  # the first one is tried as it is
 
         first = jnp.where(value == -jnp.inf, 1.0, state.share)
         (share, there, reached, mean), _ = jax.lax.while_loop(
-            lambda inner: jnp.logical_and(jnp.any(inner[0][2] < least), inner[1] < SHORTENINGS),
+            lambda inner: (inner[1] < 0) | (jnp.any(inner[0][2] < least) & (inner[1] < SHORTENINGS)),
             shorter,
-            (attempt(first), 0),
+            ((first, state, jnp.full_like(value, -jnp.inf), mean), -1),
         )
         gain = jnp.maximum(reached - value, 0.0)
         ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope), 0.05, 1.0), 1.0)
