@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -63,9 +63,14 @@ class Device:
             precision = "float64" if kind == "cpu" else "float32"
         return cls(kind, precision, jax.devices("cpu")[0] if handle is None else handle)
 
-    def here(self) -> AbstractContextManager[Any]:
-        """Context in which jax computes on this device."""
-        return jax.default_device(self.handle)
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """Context in which jax computes on this device, with products as precise as their numbers.
+
+        Left to itself, an accelerator rounds the factors of single-precision products to ten bits.
+        """
+        with jax.default_device(self.handle), jax.default_matmul_precision("highest"):
+            yield
 
     @property
     def cells(self) -> int:

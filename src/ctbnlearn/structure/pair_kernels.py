@@ -130,7 +130,7 @@ def weigh(
 
 
 def _product(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST).astype(float)
+    return jnp.matmul(a, b).astype(float)
 
 
 @jax.jit
