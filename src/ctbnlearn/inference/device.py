@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import jax
@@ -82,7 +83,7 @@ class Device:
 
         Each call enters the contexts it needs itself: jax keeps them per thread.
         """
-        workers = min(count, os.cpu_count() or 1, MOST_WORKERS) if self.kind == "cpu" else 1
+        workers = min(count, _usable_cores(), MOST_WORKERS) if self.kind == "cpu" else 1
         if workers < 2:
             yield from map(work, range(count))
             return
@@ -103,6 +104,28 @@ class Device:
     def work_bytes(self) -> int:
         """Working memory of one batch of nodes in the pass over all pairs; small batches are quicker on a processor."""
         return 1 << 25 if self.kind == "cpu" else 1 << 33
+
+
+def _usable_cores() -> int:
+    """Cores that this process may use: fewer than there are in a container or a batch system."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _compiler_options() -> dict[str, bool]:
+    """Products on an accelerator by its own library alone: no slower, and searching for others takes 15 seconds."""
+    options = {"xla_gpu_enable_triton_gemm": False}
+    try:
+        with jax.default_device(jax.devices("cpu")[0]):
+            jax.jit(lambda x: x, compiler_options=options).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:  # jax may come not to know the option
+        return {}
+    return options
+
+
+def compiled(function: Callable[..., Any], **settings: Any) -> Any:
+    """`jax.jit` with the options of our kernels; for outermost functions."""
+    return jax.jit(function, compiler_options=_compiler_options(), **settings)
 
 
 def check_choice(name: str, value: Any, options: tuple[str, ...]) -> None:

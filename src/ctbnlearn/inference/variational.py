@@ -29,6 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ctbnlearn.inference.device import compiled
 from ctbnlearn.inference.propagator import exponential
 
 Array = Any
@@ -202,7 +203,7 @@ def child_response(state: State, tables: Tables, mean: Mean, dt: Array) -> Array
     return jnp.where(dt > 0, slope[:-1] / jnp.where(dt > 0, dt, 1.0), 0.0)
 
 
-@jax.jit
+@compiled
 def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Array, Array]:
     """Exact expected dwell (N, S) and transitions (N, S, S) of nodes that do not drive each other, and ln Z (B,).
 
@@ -216,14 +217,14 @@ def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Arra
     return dwell, jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
 
 
-@jax.jit
+@compiled
 def surroundings(tables: Tables, state: State, dt: Array) -> tuple[Array, Array]:
     """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
     mean = mean_rates(state.marginal, tables)
     return child_response(state, tables, mean, dt), mean.parents
 
 
-@jax.jit
+@compiled
 def local(
     evidence: Evidence, initial: Array, psi: Array, u: Array, nodes: Array, geometric: Array, leave: Array
 ) -> tuple[Array, Array, Array]:
@@ -265,7 +266,7 @@ def start(evidence: Evidence, tables: Tables) -> State:
     )
 
 
-@jax.jit
+@compiled
 def sweeps(
     evidence: Evidence, tables: Tables, state: State, tol: Array, max_sweeps: Array
 ) -> tuple[State, Array, Array]:
@@ -322,7 +323,7 @@ def sweeps(
     return state, value, count
 
 
-@jax.jit
+@compiled
 def statistics(state: State, tables: Tables, dt: Array) -> tuple[Array, Array]:
     """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
     mean = mean_rates(state.marginal, tables)
@@ -334,7 +335,7 @@ def statistics(state: State, tables: Tables, dt: Array) -> tuple[Array, Array]:
     return dwell, moves.reshape(n, -1, states, states) * tables.geometric
 
 
-@jax.jit
+@compiled
 def predictive(evidence: Evidence, tables: Tables) -> Array:
     """Log likelihood of each observation given the earlier ones, summed per trajectory (B,).
 
@@ -359,7 +360,7 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
     return jnp.sum(jnp.log(total), axis=0) + jnp.sum(logs, axis=0) + jnp.sum(evidence.log_scale, axis=0)
 
 
-@jax.jit
+@compiled
 def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Array:
     """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
     mean = mean_rates(state.marginal, tables)

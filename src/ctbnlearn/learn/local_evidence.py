@@ -41,13 +41,14 @@ class _Job:
     def path_rates(self) -> tuple[FloatArray, FloatArray]:
         """Geometric rates (U, S, S) and exit rates (U, S) on the joint states of the pool."""
         geometric = np.exp(digamma(self.a) - np.log(self.b)) * self.possible
-        return np.tensordot(self.map.T, geometric, 1), self.map.T @ (self.a / self.b * self.possible).sum(-1)
+        spread = self.map.T @ geometric.reshape(len(geometric), -1)
+        return spread.reshape(-1, *geometric.shape[1:]), self.map.T @ (self.a / self.b * self.possible).sum(-1)
 
     def update(self, log_z: float, dwell: FloatArray, moves: FloatArray) -> None:
         """Evidence at the rates held, then new rates."""
         kl = gamma_divergence(self.a, self.b, self.alpha, self.beta)
         self.evidence = log_z - float((kl * self.possible).sum())
-        self.a = self.alpha + np.tensordot(self.map, moves, 1)
+        self.a = self.alpha + (self.map @ moves.reshape(len(moves), -1)).reshape(-1, *moves.shape[1:])
         self.b = self.beta + (self.map @ dwell)[..., None]
 
 

@@ -9,7 +9,7 @@ products would take long, inside a pool of the most promising parents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import comb
+from math import comb, prod
 
 import numpy as np
 
@@ -317,7 +317,7 @@ def choose_active(
         if chosen and weights[k] < SMALLEST_WEIGHT:
             break
         union = pool.union(problem.sets.numbers(int(k)))
-        if np.prod([cards[j] for j in union], dtype=float) <= most or not chosen:
+        if prod(cards[j] for j in union) <= most or not chosen:
             pool = union
             chosen.append(int(k))
     return np.array(chosen), tuple(sorted(pool))

@@ -100,10 +100,9 @@ class _Columns:
 
     def piece(self, rows: Rows, kind: str) -> _Piece:
         """Columns of the rows."""
-        q = jnp.asarray(rows.marginal)
-        extended = jnp.concatenate([q, jnp.zeros((1, *q.shape[1:]), q.dtype)]).astype(kind)
-        blocks = [extended[b.variables, 1 : b.states].reshape(-1, q.shape[-1]) for b in self.blocks]
-        return _Piece(Rows(*map(jnp.asarray, rows)), blocks, jnp.concatenate(blocks))
+        variables, states = [b.variables for b in self.blocks], tuple(b.states for b in self.blocks)
+        placed = Rows(*map(jnp.asarray, rows))
+        return _Piece(placed, *kernels.columns_of(placed.marginal, variables, states=states, kind=kind))
 
 
 class AllPairs:

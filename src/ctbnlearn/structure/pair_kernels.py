@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ctbnlearn.inference.device import compiled
 from ctbnlearn.inference.variational import Tables, parent_states
 
 Array = Any
@@ -69,6 +70,17 @@ def cell_constant(n_cells: int, total: Array, shape: Array, rate: Array, usual: 
     return weight * (jnp.log(usual) - 1) + n_cells * (HALF_LOG_TAU - log_gamma(shape) + shape * jnp.log(rate))
 
 
+@partial(compiled, static_argnames=("states", "kind"))
+def columns_of(q: Array, variables: list[Array], *, states: tuple[int, ...], kind: str) -> tuple[list[Array], Array]:
+    """Columns of blocks of variables, each (F, R), and of all together, from marginals (N, S, R).
+
+    A variable beyond all nodes has zeros.
+    """
+    extended = jnp.concatenate([q, jnp.zeros((1, *q.shape[1:]), q.dtype)]).astype(kind)
+    blocks = [extended[v, 1:s].reshape(-1, q.shape[-1]) for v, s in zip(variables, states)]
+    return blocks, jnp.concatenate(blocks)
+
+
 class Weighted(NamedTuple):
     """Row weights of a batch of nodes, and what their active parents look like at their transitions.
 
@@ -90,7 +102,7 @@ class Weighted(NamedTuple):
     joint: Array
 
 
-@partial(jax.jit, static_argnames=("card",))
+@partial(compiled, static_argnames=("card",))
 def weigh(
     q: Array, dt: Array, transitions: Array, nodes: Array, tables: Tables, place: Array, *, card: int
 ) -> Weighted:
@@ -133,7 +145,7 @@ def _product(a: Array, b: Array) -> Array:
     return jnp.matmul(a, b).astype(float)
 
 
-@jax.jit
+@compiled
 def single_moments(z: Array, weighted: Weighted) -> tuple[Array, Array, Array]:
     """Weight of every column (n, W, F), of all rows together (n, W), and of every column with each tilted one.
 
@@ -148,7 +160,7 @@ def single_moments(z: Array, weighted: Weighted) -> tuple[Array, Array, Array]:
     return single, jnp.sum(rows, axis=-1), _product(weighted.tilted.astype(z.dtype), z.T)
 
 
-@jax.jit
+@compiled
 def pair_moments(za: Array, zb: Array, weighted: Weighted, tilted: Array, first_a: Array, first_b: Array) -> Array:
     """Moments (n, W, Fa, Fb) of two blocks of columns, (Fa, R) and (Fb, R), which begin at `first_a` and `first_b`.
 
@@ -181,7 +193,7 @@ class Reference(NamedTuple):
     total: Array
 
 
-@partial(jax.jit, static_argnames=("card",))
+@partial(compiled, static_argnames=("card",))
 def reference(total: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, *, card: int) -> Reference:
     """Scores of the empty set from moments (n, W)."""
     others, counts = total[:, : card - 1], total[:, card - 1 :]
@@ -231,7 +243,7 @@ def _states(others: Array, total: Array, axis: int) -> list[Array]:
     return _rest_first(known, total)
 
 
-@partial(jax.jit, static_argnames=("card", "sa", "sb", "kind"))
+@partial(compiled, static_argnames=("card", "sa", "sb", "kind"))
 def pair_scores(
     pair: Array,
     single_a: Array,
@@ -285,7 +297,7 @@ def _rest_first(known: list[Array], total: Array) -> list[Array]:
     return [total - sum(known[1:], known[0]), *known]
 
 
-@partial(jax.jit, static_argnames=("card", "states", "kind"))
+@partial(compiled, static_argnames=("card", "states", "kind"))
 def single_scores(
     single: Array,
     total: Array,
@@ -331,7 +343,7 @@ class PairPosterior(NamedTuple):
     weights: Array
 
 
-@partial(jax.jit, static_argnames=("keep", "required"))
+@partial(compiled, static_argnames=("keep", "required"))
 def pair_posterior(
     empty: Array, singles: list[Array], pairs: list[list[Array]], prior: SetPrior, *, keep: int, required: bool
 ) -> PairPosterior:
@@ -383,7 +395,7 @@ def pair_posterior(
     return PairPosterior(evidence, (alone + rows + columns) / mass[:, None], reach, members, weights)
 
 
-@jax.jit
+@compiled
 def pick_pairs(pair: Array, first: Array, second: Array) -> Array:
     """Moments (n, W, k, s, t) at columns `first` (n, k, s) and `second` (n, k, t) of a block; zero beyond it."""
     n = jnp.arange(len(pair))[:, None, None, None]
@@ -391,7 +403,7 @@ def pick_pairs(pair: Array, first: Array, second: Array) -> Array:
     return jnp.moveaxis(found, 4, 1)
 
 
-@jax.jit
+@compiled
 def pick_singles(single: Array, columns: Array) -> Array:
     """Moments (n, W, k, s) at `columns` (n, k, s); zero beyond all columns."""
     n = jnp.arange(len(single))[:, None, None]

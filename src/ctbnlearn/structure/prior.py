@@ -91,7 +91,8 @@ def log_prior_parts(
     uniform over sets. A number or matrix [source, target]: log odds of each single edge.
     """
     extra = np.arange(limit + 1) - len(required)
-    free = [j for j in allowed if j not in set(required)]
+    held = set(required)
+    free = [j for j in allowed if j not in held]
     odds = np.zeros(n)
     if isinstance(prior, str) and prior == "size":
         inside = np.maximum(extra, 0)
