@@ -12,7 +12,7 @@ from typing import Any
 
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
-from ctbnlearn.cli.progress import Progress, visible
+from ctbnlearn.cli.progress import ProgressLines, visible
 from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
@@ -32,7 +32,7 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
 
-    with Progress(quiet or as_json) as progress:
+    with ProgressLines(quiet or as_json) as progress:
         read = read_data(data, resolve_columns(data, settings.reading, progress.note))
         for path in settings.graphs.values():
             read_edges(path, read.names)
@@ -65,7 +65,7 @@ def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | N
 
 
 def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
-    with Progress(quiet or as_json) as progress:
+    with ProgressLines(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
         columns = resolve_columns(data, settings.reading, progress.note)
         read = read_data(data, columns)
@@ -84,7 +84,7 @@ def fit(
     data: Paths | Observations,
     learner_settings: Mapping[str, Any],
     reading: Mapping[str, Any],
-    progress: Progress,
+    progress: ProgressLines,
     show: Sequence[str] | None = None,
 ) -> Result:
     """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
