@@ -16,8 +16,9 @@ from ctbnlearn.learn.checkpoint import CURRENT, saved_round
 
 def test_learn_is_killed_interrupted_and_goes_on(run, tmp_path, monkeypatch):
     data, state = tmp_path / "d.csv", tmp_path / "state"
-    assert run("simulate", "--nodes", "4", "--trajectories", "60", "--seed", "2", "-q", "--out", data)[0] == 0
-    (tmp_path / "c.toml").write_text('checkpoint = "state"\n[learner]\ntol = 1e-4\nrefine = false\n')
+    make = ["simulate", "--nodes", "3", "--max-parents", "1", "--trajectories", "40", "--seed", "2", "--missing", "0.1"]
+    assert run(*make, "-q", "--out", data)[0] == 0  # as in `test_commands`: compiled code is shared
+    (tmp_path / "c.toml").write_text('checkpoint = "state"\nmax_parents = 1\nmax_iter = 40\n[learner]\ntol = 1e-9\n')
     command = ["learn", data, "--config", tmp_path / "c.toml", "--out", tmp_path / "r"]
     child = subprocess.Popen([sys.executable, "-m", "ctbnlearn", *map(str, command), "-q"])
     while not (state / CURRENT).exists():
@@ -42,16 +43,17 @@ def test_learn_is_killed_interrupted_and_goes_on(run, tmp_path, monkeypatch):
     assert code == 2
     assert "go on from it with resume=True (--resume)" in err
 
-    assert run(*command, "--resume", "-q")[0] == 0
-    assert run(*command[:-1], tmp_path / "whole", "--checkpoint", tmp_path / "other", "-q")[0] == 0
+    code = run(*command, "--resume", "-q")[0]
+    assert code in (0, 3)
+    assert run(*command[:-1], tmp_path / "whole", "--checkpoint", tmp_path / "other", "-q")[0] == code
     found, whole = (cl.load_result(tmp_path / name) for name in ("r", "whole"))
     np.testing.assert_array_equal(found.edge_probabilities, whole.edge_probabilities)
     assert found.history == whole.history
     assert found.network.to_dict() == whole.network.to_dict()
 
-    code, _, err = run(*command, "--resume", "-q", "--max-parents", "1")
+    code, _, err = run(*command, "--resume", "-q", "--max-parents", "2")
     assert code == 2
-    assert "this checkpoint was made with max_parents=null, not max_parents=1" in err
+    assert "this checkpoint was made with max_parents=1, not max_parents=2" in err
 
 
 def test_wrong_use_of_checkpoints(run, tmp_path):

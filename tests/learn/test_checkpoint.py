@@ -20,9 +20,10 @@ from ctbnlearn.learn.checkpoint import CURRENT, saved_round
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, write_tensors
 
 
-def observations(seed=3):
-    paths = cl.simulate(cl.random_network(5, 2, rng=seed), 30, horizon=3.0, rng=seed + 1)
-    return cl.observe(paths, n_times=6, noise=cl.GaussianNoise(variance=0.2), rng=seed + 2)
+def observations(seed=4):
+    """As in `test_many_candidates`: compiled code is shared."""
+    paths = cl.simulate(cl.random_network(6, 2, rng=seed), 60, horizon=4.0, rng=seed + 1)
+    return cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=seed + 2)
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +55,12 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
         monkeypatch.setattr(engine, "KEEP_BYTES", 0)
     if case in ("pools", "costly pairs"):
         monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-        settings = {"max_parents": 2, "pool_size": 3, "refine": False, **more.get(case, {})}
+        settings = {"pool_size": 3, **more.get(case, {})}
     else:
         settings = more.get(case, {})
     if case == "costly pairs":
         monkeypatch.setitem(network_belief.COSTLY, "cpu", 0.0)
-    settings = {"tol": 1e-4, "max_iter": 4, **settings}
+    settings = {"max_parents": 2, "tol": 1e-4, "max_iter": 4, **settings}
     expected = cl.StructureLearner(**settings).fit(obs)
     learner = cl.StructureLearner(**settings, checkpoint=tmp_path / "state", resume=True, callback=stop)
     rounds = 0
@@ -78,8 +79,8 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
 
 @pytest.mark.filterwarnings("ignore:EM has not converged")
 def test_more_rounds_can_be_had_of_a_run_that_ended_too_early(obs, tmp_path):
-    expected = cl.StructureLearner(tol=1e-4, max_iter=4).fit(obs)
-    learner = cl.StructureLearner(tol=1e-4, max_iter=2, checkpoint=tmp_path).fit(obs)
+    expected = cl.StructureLearner(2, tol=1e-4, max_iter=4).fit(obs)
+    learner = cl.StructureLearner(2, tol=1e-4, max_iter=2, checkpoint=tmp_path).fit(obs)
     assert learner.n_iter_ == 2 < expected.n_iter_
     same(learner.set_params(max_iter=4, resume=True).fit(obs), expected)
     with pytest.raises(ParameterError, match="holds 4 rounds, more than max_iter; raise"):
@@ -87,7 +88,7 @@ def test_more_rounds_can_be_had_of_a_run_that_ended_too_early(obs, tmp_path):
 
 
 def test_what_does_not_belong_together_is_refused(obs, tmp_path):
-    learner = cl.StructureLearner(checkpoint=tmp_path, callback=stop, structure_prior="flat")
+    learner = cl.StructureLearner(2, checkpoint=tmp_path, callback=stop, structure_prior="flat")
     with pytest.raises(KeyboardInterrupt):
         learner.fit(obs)
     before = (tmp_path / CURRENT).read_bytes()
@@ -97,7 +98,7 @@ def test_what_does_not_belong_together_is_refused(obs, tmp_path):
     with pytest.raises(CheckpointError, match="made from other data"):
         learner.fit(observations(7))
     other = cl.StructureLearner(max_parents=1, checkpoint=tmp_path, resume=True)
-    with pytest.raises(CheckpointError, match='max_parents=null, structure_prior="flat", not max_parents=1, struct'):
+    with pytest.raises(CheckpointError, match='max_parents=2, structure_prior="flat", not max_parents=1, struct'):
         other.fit(obs)
     assert (tmp_path / CURRENT).read_bytes() == before
     (tmp_path / CURRENT).write_bytes(before[: len(before) // 2])
@@ -124,11 +125,11 @@ def test_no_room_is_a_clear_error_and_the_last_checkpoint_stays(obs, tmp_path):
         with pytest.raises(
             CheckpointError, match=r"of round 2 cannot be written .*; that of round 1 is whole; make room"
         ):
-            cl.StructureLearner(**settings, callback=fill_up).fit(obs)
+            cl.StructureLearner(2, **settings, callback=fill_up).fit(obs)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert os.listdir(tmp_path) == [CURRENT]
-    same(cl.StructureLearner(**settings, resume=True).fit(obs), cl.StructureLearner(tol=1e-4).fit(obs))
+    same(cl.StructureLearner(2, **settings, resume=True).fit(obs), cl.StructureLearner(2, tol=1e-4).fit(obs))
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_learning(obs, tmp_path):
