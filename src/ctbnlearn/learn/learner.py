@@ -92,7 +92,9 @@ class StructureLearner(BaseEstimator):
         True: a line a phase to standard error. A function is called with each line. They also go to the logger
         "ctbnlearn" (level INFO).
     callback : callable or None
-        Called as callback(iteration, objective) after every round of EM; what it raises ends the fit.
+        Called as callback(iteration, objective) after every round of EM: rounds count from 1 in every start, the
+        objective is F as in `history_`. What it returns is ignored; what it raises ends the fit, after the checkpoint
+        of that round was written.
     checkpoint : path or None
         Folder to keep the state of EM in, written anew after every round. It takes as much room as the path posteriors
         in memory, at most about 1 GiB. Whenever the run stops, the state of its last whole round is there. Complete
@@ -134,6 +136,9 @@ class StructureLearner(BaseEstimator):
     Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
     listed and sets of any size can be weighed. With more candidates the paths depend on the parents in sets of
     noticeable weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
+
+    Trajectories are scikit-learn's samples: `Pipeline`, `cross_val_score` and `GridSearchCV` work with `Paths` and
+    `Observations`, and compare settings by `score` on trajectories held out.
 
     Examples
     --------
@@ -261,6 +266,12 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that trajectories are learned from, not arrays of samples by features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
 
     @property
     def result_(self) -> Result:
