@@ -24,5 +24,9 @@ class ParameterError(CtbnlearnError):
     """An argument outside its range, or arguments that contradict each other."""
 
 
+class CheckpointError(CtbnlearnError):
+    """A checkpoint that cannot be written, cannot be read, or belongs to other data or settings."""
+
+
 class SimulationWarning(UserWarning):
     """A simulated path ended before the requested number of transitions."""

@@ -15,7 +15,7 @@ import pytest
 
 import ctbnlearn as cl
 from ctbnlearn.cli import learning, main
-from ctbnlearn.cli.progress import Progress
+from ctbnlearn.cli.progress import ProgressLines
 from ctbnlearn.result.archive import FILES, REPORT
 
 HEAVY = ("numpy", "scipy", "sklearn", "jax", "pyarrow", "narwhals", "networkx", "matplotlib", "plotly", "rich")
@@ -304,7 +304,7 @@ def test_a_fault_of_ours_is_one_line_and_debug_shows_it(run, complete, tmp_path,
 def test_a_terminal_gets_a_live_line(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress(silent=False) as progress:
+    with ProgressLines(silent=False) as progress:
         progress.note("bell \x07 [red]")
         progress.round(3, -12.5)
         progress.live.refresh()

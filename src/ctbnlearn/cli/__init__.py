@@ -1,7 +1,7 @@
 """The command line: parse, call, print. Nothing heavy is imported before a command runs.
 
-Exit codes: 0 fine, 2 wrong use or bad input (one line on stderr), 3 not converged but written, 130 interrupted, and 1
-for what should not happen.
+Exit codes: 0 fine, 2 wrong use or bad input (one line on stderr), 3 not converged but written, 130 interrupted (a
+checkpoint, if asked for, is left), and 1 for what should not happen.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from collections.abc import Sequence
 
 PROGRAM = "ctbnlearn"
 INTERRUPTED = 130
+
+
+class Interrupted(Exception):
+    """Ctrl-C, where something can be said about it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _interrupted() if code == INTERRUPTED else int(code or 0)  # some versions of typer catch Ctrl-C
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
+    except Interrupted as stop:
+        return _fail(str(stop), INTERRUPTED)
     except BrokenPipeError:  # the reader of a pipe has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -84,6 +84,10 @@ def learn(
     sort: Annotated[bool, SORT] = False,
     config: Annotated[Path | None, CONFIG] = None,
     seed: Annotated[int | None, SEED] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the state of every round there, to go on from.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Read the data, say what was understood, and stop.")] = False,
     quiet: Annotated[bool, QUIET] = False,
     json: Annotated[bool, JSON] = False,
@@ -99,6 +103,7 @@ def learn(
     ctbnlearn learn panel.csv --max-parents 2 --noise signal=gaussian:0.2:-1,1 --out result
     ctbnlearn learn paths.json --format pyctbn --out result
     ctbnlearn learn panel.parquet --config study.toml --seed 1 --json --out result
+    ctbnlearn learn panel.csv --checkpoint state --resume --out result
     """
     from ctbnlearn.cli.learning import run_check, run_learn
     from ctbnlearn.cli.settings import resolve
@@ -119,8 +124,12 @@ def learn(
         "end": end,
         "sort": sort or None,
         "seed": seed,
+        "checkpoint": checkpoint,
     }
     settings = resolve(config, given)
+    if resume and "checkpoint" not in settings.learner:
+        raise typer.BadParameter("say where the checkpoint is, with --checkpoint.", param_hint="--resume")
+    settings.learner["resume"] = resume
     if check:
         return run_check(data, settings, quiet, json)
     if out is None:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
-from ctbnlearn.cli.progress import Progress, visible
+from ctbnlearn.cli.progress import ProgressLines, visible
 from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import CtbnlearnError
+from ctbnlearn.errors import CtbnlearnError, ParameterError
+from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
@@ -30,7 +32,7 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
 
-    with Progress(quiet or as_json) as progress:
+    with ProgressLines(quiet or as_json) as progress:
         read = read_data(data, resolve_columns(data, settings.reading, progress.note))
         for path in settings.graphs.values():
             read_edges(path, read.names)
@@ -45,12 +47,32 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
 def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
     """Learn from a file and write the result."""
     check_result_target(out)
-    with Progress(quiet or as_json) as progress:
+    checkpoint = settings.learner.get("checkpoint")
+    if checkpoint is not None and Path(out).resolve() in (kept := Path(checkpoint).resolve(), *kept.parents):
+        raise ParameterError(
+            f"{checkpoint}: the folder of the result, {out}, is replaced as a whole; keep checkpoints outside it"
+        )
+    try:
+        return _learn(data, settings, out, show, quiet, as_json)
+    except KeyboardInterrupt:
+        rounds = None if checkpoint is None else saved_round(checkpoint)
+        if rounds is None:
+            raise
+        raise Interrupted(
+            f"interrupted; {checkpoint} holds the state after round {rounds}: the same command with --resume goes on "
+            "from there"
+        ) from None
+
+
+def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
+    with ProgressLines(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
         columns = resolve_columns(data, settings.reading, progress.note)
         read = read_data(data, columns)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
+        if isinstance(read, Paths) and "checkpoint" in settings.learner:
+            progress.note("complete data are learned from in one pass: no checkpoint is kept")
         reading = {"data": data.name, **columns}
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
         progress.phase(f"writing {out}")
@@ -62,7 +84,7 @@ def fit(
     data: Paths | Observations,
     learner_settings: Mapping[str, Any],
     reading: Mapping[str, Any],
-    progress: Progress,
+    progress: ProgressLines,
     show: Sequence[str] | None = None,
 ) -> Result:
     """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""

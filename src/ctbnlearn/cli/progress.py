@@ -13,7 +13,7 @@ def visible(text: Any) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
-class Progress:
+class ProgressLines:
     """Phases and rounds of a run, on stdout.
 
     Parameters
@@ -28,7 +28,7 @@ class Progress:
         self._task: Any = None
         self._began = time.perf_counter()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLines:
         if not self.silent and sys.stdout.isatty():
             from rich.progress import Progress as Live
             from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -34,6 +34,7 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "max_parents": ("a whole number", int),
     "max_iter": ("a whole number", int),
     "seed": ("a whole number", int),
+    "checkpoint": ("the path of a folder", str),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
 FOREIGN = ("pyctbn", "pyagrum")
@@ -78,7 +79,7 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
-    for key in ("max_parents", "max_iter"):
+    for key in ("max_parents", "max_iter", "checkpoint"):
         learner.update({key: told[key]} if key in told else {})
     if "seed" in told:
         learner["random_state"] = told["seed"]
@@ -98,7 +99,7 @@ def _read(path: Path) -> dict[str, Any]:
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise ParameterError(f"{path}: {key} must be {words}, not {shown(value)}")
     _check_learner(path, told.get("learner", {}))
-    for key in GRAPHS:
+    for key in (*GRAPHS, "checkpoint"):
         if key in told:
             told[key] = path.parent / told[key]
     return told
@@ -108,7 +109,7 @@ def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
     """Raise unless all are parameters of the learner that a file can give."""
     from ctbnlearn.learn.learner import StructureLearner
 
-    known = sorted(set(StructureLearner().get_params()) - {"callback", "random_state", *GRAPHS})
+    known = sorted(set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", *GRAPHS})
     for key in told:
         if key not in known:
             raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import ctbnlearn as cl
 from ctbnlearn.cli.learning import fit, tell
-from ctbnlearn.cli.progress import Progress, visible
+from ctbnlearn.cli.progress import ProgressLines, visible
 from ctbnlearn.cli.reading import read_noise
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.result.archive import check_result_target
@@ -44,7 +44,7 @@ def run_simulate(
         what = repr(paths)
     if truth is not None:
         net.save(truth)
-    with Progress(quiet) as progress:
+    with ProgressLines(quiet) as progress:
         for warning in caught:
             progress.note(f"note: {warning.message}")
         progress.note(f"{what} of {net!r}, written to {visible(out)}")
@@ -54,7 +54,7 @@ def run_simulate(
 def run_demo(out: Path, seed: int, quiet: bool, as_json: bool) -> int:
     """Simulate, observe, learn back, compare."""
     check_result_target(out)
-    with Progress(quiet or as_json) as progress:
+    with ProgressLines(quiet or as_json) as progress:
         net = cl.random_network(n_nodes=6, max_parents=2, coupling=0.6, rng=seed)
         paths = cl.simulate(net, n_trajectories=100, n_transitions=10, rng=seed + 1)
         obs = cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), missing=0.1, rng=seed + 2)

@@ -11,7 +11,7 @@ import numpy as np
 
 import ctbnlearn as cl
 from ctbnlearn.cli.cache import use_cache
-from ctbnlearn.cli.progress import Progress
+from ctbnlearn.cli.progress import ProgressLines
 from ctbnlearn.cli.reading import read_data, resolve_columns
 from ctbnlearn.cli.settings import FOREIGN, READING, resolve
 from ctbnlearn.data.files import write_atomic
@@ -42,7 +42,7 @@ def run_smooth(
     }
     if reading.get("format") in FOREIGN or data.suffix.lower() == ".json":
         raise ParameterError(f"{data}: complete paths hold every state already; there is nothing to smooth")
-    with Progress(quiet or out is None) as progress:
+    with ProgressLines(quiet or out is None) as progress:
         obs = read_data(data, resolve_columns(data, reading, progress.note))
         assert isinstance(obs, Observations)
         if grid is None:

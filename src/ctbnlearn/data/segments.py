@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.ragged import check_window, owner
+from ctbnlearn.data.ragged import check_window, offsets_from_counts, owner, take_blocks
 from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import DataError
@@ -140,6 +141,23 @@ class Segments(Trajectories):
         last = np.append((np.diff(who) != 0) | (np.diff(node) != 0), True)
         finish = np.where(last, paths.end[who], np.append(begin[1:], 0.0))
         return cls(paths.variables, who, node, begin, finish, state, paths.start, paths.end, paths.ids)
+
+    def select(self, trajectories: ArrayLike) -> Segments:
+        """Return the chosen trajectories, by number, in that order."""
+        chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
+        blocks = offsets_from_counts(np.bincount(self.trajectory, minlength=self.n_trajectories))
+        rows, offsets = take_blocks(blocks, chosen)
+        return Segments(
+            self.variables,
+            owner(offsets),
+            self.node[rows],
+            self.begin[rows],
+            self.finish[rows],
+            self.state[rows],
+            self.start[chosen],
+            self.end[chosen],
+            [self.ids[k] for k in chosen],
+        )
 
     def __repr__(self) -> str:
         return (

@@ -5,7 +5,7 @@ Nothing is switched in jax itself: precision and device hold inside this module'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -177,6 +177,21 @@ class PathEngine:
                     tables = kernels.Tables(*self._cast(self._last[0].tables))
                     state, _ = self._run(block, None, tables, *self._last[1:])
             yield block, state
+
+    def arrays(self) -> dict[str, Any]:
+        """The states of all blocks by name, as they are kept between calls; none where they are made anew."""
+        kept = [(k, state) for k, state in enumerate(self.states) if state is not None]
+        return {f"paths/{k}/{name}": np.asarray(a) for k, state in kept for name, a in state._asdict().items()}
+
+    def restore(self, arrays: Mapping[str, Any], rates: PathRates, tol: float, max_sweeps: int) -> None:
+        """Take up the states that `arrays` gave after an update with these rates."""
+        self._last = (rates, tol, max_sweeps)
+        if not self.keep:
+            return
+        with self._context():
+            for k in range(len(self.blocks)):
+                fields = (arrays[f"paths/{k}/{name}"] for name in kernels.State._fields)
+                self.states[k] = kernels.State(*(jax.numpy.array(a) for a in fields))
 
     def rows(self) -> Iterator[Rows]:
         """Path posteriors of the last update as rows, in pieces."""

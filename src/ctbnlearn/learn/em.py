@@ -14,10 +14,11 @@ import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
 from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
 from ctbnlearn.structure.projection import Projection
 
 
@@ -96,6 +97,8 @@ class EM:
         Told of every round.
     callback
         Called with the round and F after every update of the weights.
+    keep
+        Called after every round, before the callback, to keep a checkpoint.
     """
 
     def __init__(
@@ -109,24 +112,24 @@ class EM:
         schedule: Schedule,
         progress: Progress | None = None,
         callback: Callable[[int, float], Any] | None = None,
+        keep: Callable[[EM], Any] | None = None,
     ) -> None:
         self.engine, self.belief, self.start_rates = engine, belief, start_rates
         self.initial = [np.asarray(p, float) for p in initial]
         self.learn_initial, self.schedule, self.callback = learn_initial, schedule, callback
-        self.progress = progress or Progress()
+        self.progress, self.keep = progress or Progress(), keep
         self.history = History()
         self.converged = False
         self.n_iter = 0
 
     def run(self) -> float:
-        """Iterate to convergence; returns F."""
-        sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
-        flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
-        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
-        value = self._update_rates()
+        """Iterate to convergence, from the beginning or from what was restored; returns F."""
+        if not self.n_iter:
+            self._begin()
+        value = self.history.objective[-1]
         small = self.schedule.tol * len(self.belief.cards) * self.engine.n_trajectories
-        for n_iter in range(1, self.schedule.max_iter + 1):
-            self.n_iter = n_iter
+        while not self.converged and self.n_iter < self.schedule.max_iter:
+            self.n_iter += 1
             for _ in range(self.schedule.max_inner):
                 before, value = value, self._update_rates()
                 if abs(value - before) < small:
@@ -134,15 +137,47 @@ class EM:
             settled, edges = value, self.belief.edges()
             self.belief.reweigh(self.engine, self.rates, self.found)
             value = self._record("weights")
-            if self.callback is not None:
-                self.callback(self.n_iter, value)
             moved = np.abs(self.belief.edges() - edges).sum() / len(edges)
-            self.progress.say(f"round {n_iter}: objective {value:.2f}, edges of a variable moved by {moved:.4f}")
             if abs(value - settled) < small and moved < self.schedule.edge_tol:
                 self.converged = self.belief.settled(self.engine, self.rates)
-                if self.converged:
-                    break
+            if self.keep is not None:
+                self.keep(self)
+            self.progress.say(f"round {self.n_iter}: objective {value:.2f}, edges of a variable moved by {moved:.4f}")
+            if self.callback is not None:
+                self.callback(self.n_iter, value)
         return value
+
+    def _begin(self) -> None:
+        """Paths under the decoupled rates, then the first rates under the initial weights."""
+        sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
+        flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
+        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
+        self._update_rates()
+
+    def arrays(self) -> dict[str, Any]:
+        """The numbers that the next round depends on, by name."""
+        return {
+            "history": np.array(self.history.objective, float),
+            **listed("initial", self.initial),
+            **listed("found/dwell", self.found.dwell),
+            **listed("found/transitions", self.found.transitions),
+            **listed("found/initial", self.found.initial),
+            **self.belief.arrays(),
+            **self.engine.arrays(),
+        }
+
+    def restore(self, arrays: Arrays, n_iter: int, phases: Sequence[str], converged: bool) -> None:
+        """Take up the state after `n_iter` rounds: what `arrays` gave, phases of the history, whether converged."""
+        n = len(self.belief.cards)
+        self.n_iter, self.converged = n_iter, converged
+        self.history = History(arrays["history"].tolist(), list(phases))
+        self.initial = unlisted(arrays, "initial", n)
+        self.belief.restore(arrays)
+        self.rates = self.belief.path_rates(self.initial)
+        self.found = JointTables(
+            self.rates.parents, *(unlisted(arrays, f"found/{key}", n) for key in ("dwell", "transitions", "initial"))
+        )
+        self.engine.restore(arrays, self.rates, self._path_tol(), self.schedule.max_sweeps)
 
     def _update_rates(self) -> float:
         self.belief.update_rates(self.found)
@@ -152,9 +187,11 @@ class EM:
 
     def _expect(self, rates: PathRates) -> float:
         self.rates = rates
-        tol = self.schedule.tol * len(rates.cards)
-        value, self.found = self.engine.statistics(rates, tol=tol, max_sweeps=self.schedule.max_sweeps)
+        value, self.found = self.engine.statistics(rates, tol=self._path_tol(), max_sweeps=self.schedule.max_sweeps)
         return value
+
+    def _path_tol(self) -> float:
+        return self.schedule.tol * len(self.belief.cards)
 
     def _record(self, phase: str) -> float:
         """Update the paths under the current beliefs and record F."""

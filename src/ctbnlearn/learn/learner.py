@@ -20,7 +20,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.history import History
-from ctbnlearn.learn.outcome import FitRecord, result_of
+from ctbnlearn.learn.outcome import FitRecord, result_of, run_settings
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.initial import InitialDistribution
@@ -92,7 +92,17 @@ class StructureLearner(BaseEstimator):
         True: a line a phase to standard error. A function is called with each line. They also go to the logger
         "ctbnlearn" (level INFO).
     callback : callable or None
-        Called as callback(iteration, objective) after every round of EM.
+        Called as callback(iteration, objective) after every round of EM: rounds count from 1 in every start, the
+        objective is F as in `history_`. What it returns is ignored; what it raises ends the fit, after the checkpoint
+        of that round was written.
+    checkpoint : path or None
+        Folder to keep the state of EM in, written anew after every round. It takes as much room as the path posteriors
+        in memory, at most about 1 GiB. Whenever the run stops, the state of its last whole round is there. Complete
+        data are learned from in one pass: nothing is kept.
+    resume : bool
+        Go on from what `checkpoint` holds; the result is that of a run which never stopped. Data and settings must be
+        the same (but `max_iter` may be raised, other than for random starts). Where nothing was kept yet, learn from
+        the beginning.
 
     Attributes
     ----------
@@ -126,6 +136,9 @@ class StructureLearner(BaseEstimator):
     Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
     listed and sets of any size can be weighed. With more candidates the paths depend on the parents in sets of
     noticeable weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
+
+    Trajectories are scikit-learn's samples: `Pipeline`, `cross_val_score` and `GridSearchCV` work with `Paths` and
+    `Observations`, and compare settings by `score` on trajectories held out.
 
     Examples
     --------
@@ -164,6 +177,8 @@ class StructureLearner(BaseEstimator):
         random_state: Any = None,
         progress: Any = False,
         callback: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
@@ -189,6 +204,8 @@ class StructureLearner(BaseEstimator):
         self.random_state = random_state
         self.progress = progress
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.resume = resume
 
     @classmethod
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
@@ -240,6 +257,8 @@ class StructureLearner(BaseEstimator):
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         start = self._initial_marginals(data)
         if isinstance(data, Paths):
+            if self.checkpoint is not None:
+                Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
             self._fit_complete(data, rules, judgement, possible)
         else:
             self._fit_incomplete(data, rules, judgement, possible, start)
@@ -247,6 +266,12 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that trajectories are learned from, not arrays of samples by features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
 
     @property
     def result_(self) -> Result:
@@ -267,8 +292,11 @@ class StructureLearner(BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in options:
                 raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
-        if not isinstance(self.refine, (bool, np.bool_)):
-            raise ParameterError(f"refine must be True or False, not {self.refine!r}")
+        for name in ("refine", "resume"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ParameterError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        if self.resume and self.checkpoint is None:
+            raise ParameterError("resume=True needs `checkpoint`, the folder to resume from")
         whole(self.n_init, "n_init", 1)
         if self.pool_size is not None:
             whole(self.pool_size, "pool_size", 1)
@@ -350,6 +378,8 @@ class StructureLearner(BaseEstimator):
         possible: list[BoolArray | None],
         start: list[FloatArray] | None,
     ) -> None:
+        from ctbnlearn.inference.device import Device
+        from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.em import Schedule
         from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
 
@@ -365,7 +395,14 @@ class StructureLearner(BaseEstimator):
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )
-        em = fit_incomplete(data, rules, judgement, possible, settings, Progress(self.progress), self.callback)
+        checkpoint = None
+        if self.checkpoint is not None:
+            where = Device.find(self.device, self.precision)
+            told = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
+            checkpoint = Checkpoint(self.checkpoint, data, told, self.resume)
+        em = fit_incomplete(
+            data, rules, judgement, possible, settings, Progress(self.progress), self.callback, checkpoint
+        )
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.local_evidence import local_weights
+from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
 from ctbnlearn.structure.all_pairs import AllPairs, PairResult
 from ctbnlearn.structure.belief import NodeBelief
 from ctbnlearn.structure.expected import PoolMoments, pool_moments
@@ -110,6 +112,23 @@ class DenseBelief:
         """The part of F that does not depend on the paths."""
         return sum(belief.divergence() for belief in self.beliefs)
 
+    def arrays(self) -> dict[str, Any]:
+        """All that changes from round to round, by name."""
+        return {
+            **listed("belief/weights", (b.weights for b in self.beliefs)),
+            **listed("belief/dwell", (b.dwell for b in self.beliefs)),
+            **listed("belief/transitions", (b.transitions for b in self.beliefs)),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take up what `arrays` gave."""
+        n = len(self.cards)
+        tables = zip(unlisted(arrays, "belief/dwell", n), unlisted(arrays, "belief/transitions", n))
+        for belief, weights, rows in zip(self.beliefs, unlisted(arrays, "belief/weights", n), tables):
+            belief.weights = weights
+            belief.set_rows(*rows)
+        self.weights = [b.weights for b in self.beliefs]
+
 
 class SparseBelief(DenseBelief):
     """Beliefs over the sets of many candidates, with few active parents a node.
@@ -152,6 +171,7 @@ class SparseBelief(DenseBelief):
         self._result: PairResult | None = None  # of the last pass over all pairs
         self._groups: list[list[Group]] | None = None  # tables of the listed sets, where they are those of pools
         self._beyond: FloatArray | None = None  # edge probabilities from sets that are not listed
+        self._pooled = False  # whether the candidates were chosen after a pass over all pairs
 
     def reweigh(self, engine: PathEngine, rates: PathRates, found: JointTables) -> None:
         """Weigh the sets of every node, then choose the active ones."""
@@ -160,19 +180,21 @@ class SparseBelief(DenseBelief):
             self._weigh_pairs(rows, rates)
             costly = self._cost(rows) > COSTLY[engine.device.kind]
             if self.rules.largest > 2 or costly:
-                self.candidates = self._pools()
+                self.candidates, self._pooled = self._pools(), True
         if self.candidates is not None:
             self._weigh_pools(rows, rates)
         self._activate()
 
     def settled(self, engine: PathEngine, rates: PathRates) -> bool:
         """Look at all pairs once more where only pools were weighed; False if pools lack a parent that matters."""
-        if self.pairs is None or self.candidates is None or self._result is None:
+        if not self._pooled:
             return True
+        assert self.candidates is not None
         pools = [set(c) for c in self.candidates]
         rows = list(engine.rows()) if engine.keep_rows else engine.rows
         self._weigh_pairs(rows, rates, final=self.rules.largest <= 2)
         result = self._result
+        assert result is not None
         missed = [
             any(w > MISSED and not pool.issuperset(sets.numbers(k)) for k, w in enumerate(weights))
             for pool, sets, weights in zip(pools, result.sets, result.weights)
@@ -197,9 +219,43 @@ class SparseBelief(DenseBelief):
             number = {m: k for k, m in enumerate(listed)}
             self.active[i] = np.array([number[m] for m in driving])
 
+    def arrays(self) -> dict[str, Any]:
+        """All that changes from round to round, by name; a pass over all pairs or the pools starts from the paths."""
+        out = {
+            **super().arrays(),
+            **listed("sets", (p.sets.members for p in self.problems)),
+            **listed("weights", self.weights),
+            **listed("active", self.active),
+            **listed("active_parents", (np.array(pool, np.int64) for pool in self.pools)),
+        }
+        if self._pooled:
+            out.update(listed("pool", (np.array(pool, np.int64) for pool in self.candidates or ())))
+        if self._beyond is not None:
+            out["beyond"] = self._beyond
+        return out
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take up what `arrays` gave."""
+        n = len(self.cards)
+        sets = [ParentSets(members, self.rules.names) for members in unlisted(arrays, "sets", n)]
+        self.problems = [self.build(i, s) for i, s in enumerate(sets)]
+        self.active = unlisted(arrays, "active", n)
+        self.pools = [tuple(pool.tolist()) for pool in unlisted(arrays, "active_parents", n)]
+        driving = [problem.take(active) for problem, active in zip(self.problems, self.active)]
+        self.beliefs = [
+            NodeBelief(problem, Projection(pool, problem.sets, self.cards), np.ones(len(problem.sets)))
+            for problem, pool in zip(driving, self.pools)
+        ]
+        super().restore(arrays)
+        self.weights = unlisted(arrays, "weights", n)
+        self._beyond = arrays.get("beyond")
+        self._pooled = "pool/0" in arrays
+        if self._pooled:
+            self.candidates = [tuple(pool.tolist()) for pool in unlisted(arrays, "pool", n)]
+
     def pool_names(self) -> list[tuple[str, ...]] | None:
         """Per node the candidates that sets were made of, where not all were."""
-        if self.candidates is None or self._result is None or self.rules.largest <= 2:
+        if self.candidates is None or not self._pooled or self.rules.largest <= 2:
             return None
         return [tuple(self.rules.names[j] for j in pool) for pool in self.candidates]
 

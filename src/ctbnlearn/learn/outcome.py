@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from ctbnlearn.learn.learner import StructureLearner
 
 
+MANNERS = ("callback", "progress", "checkpoint", "resume")  # these do not change what is learned
+
+
+def run_settings(learner: StructureLearner) -> dict[str, Any]:
+    """Parameters on which every round of EM depends."""
+    told = {key: value for key, value in learner.get_params(deep=False).items() if key not in MANNERS}
+    if learner.initial != "random":
+        del told["max_iter"], told["random_state"]
+    elif isinstance(learner.random_state, np.random.Generator):
+        del told["random_state"]  # known by its state alone, which a checkpoint keeps
+    return told
+
+
 @dataclass(frozen=True)
 class FitRecord:
     """What a fit was given, in JSON types, and how long it took; so the learner need not keep the data."""
@@ -29,8 +42,8 @@ class FitRecord:
     @classmethod
     def of(cls, learner: StructureLearner, data: Paths | Observations, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
-        skipped = ("callback", "progress")
-        settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key not in skipped}
+        told = learner.get_params(deep=False)
+        settings = {key: plain(value) for key, value in told.items() if key not in MANNERS}
         return cls(describe(data), settings, seconds)
 
 
