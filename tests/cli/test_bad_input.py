@@ -73,6 +73,10 @@ TABLES = {
         GOOD, ["--required", "{d}/edges.csv", "--forbidden", "{d}/edges.csv"], "both required and forbidden"),
     "required, not a candidate": (
         GOOD, ["--required", "{d}/edges.csv", "--candidates", "{d}/back.csv"], "not among `candidates`"),
+    "exogenous stranger": (GOOD, ["--exogenous", "a,zz"], "exogenous: unknown variable 'zz'"),
+    "exogenous stranger, checked": (GOOD, ["--exogenous", "zz", "--check"], "exogenous: unknown variable 'zz'"),
+    "required into exogenous": (
+        GOOD, ["--exogenous", "b", "--required", "{d}/edges.csv"], "'b' is exogenous: it has no parents"),
     "no settings file": (GOOD, ["--config", "{d}/none.toml"], "none.toml: there is no such file"),
     "settings that are no TOML": (GOOD, ["--config", "{d}/d.csv"], "d.csv: not a TOML file"),
     "unknown setting": (GOOD, ["--config", "{d}/unknown.toml"], "unknown.toml: unknown setting 'maximum'"),

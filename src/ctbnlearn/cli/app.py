@@ -75,6 +75,9 @@ def learn(
     ] = None,
     forbidden: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there.")] = None,
     required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
+    exogenous: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Variables that nothing drives: no edges into them.")
+    ] = None,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Rounds of EM at most.")] = None,
     show: Annotated[
         str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
@@ -114,6 +117,7 @@ def learn(
         "candidates": candidates,
         "forbidden": forbidden,
         "required": required,
+        "exogenous": _words(exogenous),
         "max_iter": max_iter,
         "start": start,
         "end": end,
