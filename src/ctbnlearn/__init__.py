@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
+    from ctbnlearn.data.threshold import ThresholdNoise as ThresholdNoise
     from ctbnlearn.data.variables import Variable as Variable
     from ctbnlearn.data.writers import write_paths as write_paths
     from ctbnlearn.data.writers import write_table as write_table
@@ -57,6 +58,7 @@ _HOME = {
     "Segments": "data.segments",
     "Statistics": "inference.statistics",
     "StructureLearner": "learn.learner",
+    "ThresholdNoise": "data.threshold",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
     "edge_scores": "structure.metrics",

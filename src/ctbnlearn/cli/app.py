@@ -21,7 +21,8 @@ SEED = typer.Option("--seed", min=0, help="Seed of the random numbers.")
 NOISE = typer.Option(
     "--noise",
     metavar="[VARIABLE=]MODEL",
-    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state) or labels:ERROR. "
+    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state), labels:ERROR, or "
+    "threshold[:MEAN:SD] and log-threshold[:MEAN:SD] (two states: under, over). "
     "May be repeated; without a variable it holds for all.",
 )
 TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Guessed from usual names.")
