@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ctbnlearn.result.rate_table import RateTable as RateTable
     from ctbnlearn.result.result import Result as Result
     from ctbnlearn.structure.metrics import edge_scores as edge_scores
+    from ctbnlearn.structure.metrics import interpolated_aupr as interpolated_aupr
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
     from ctbnlearn.structure.search import hill_climb as hill_climb
     from ctbnlearn.structure.search import tabu_search as tabu_search
@@ -63,6 +64,7 @@ _HOME = {
     "count_statistics": "inference.statistics",
     "edge_scores": "structure.metrics",
     "hill_climb": "structure.search",
+    "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",
     "observe": "data.observations",
     "random_network": "model.random_network",
