@@ -14,7 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError
 from ctbnlearn.inference.engine import PathEngine
+from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
+from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.families import FamilyTables
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.problem import EdgeRules
 
@@ -51,11 +54,11 @@ def test_families_of_a_known_network(engine):
     else:
         expected = cl.variational.expected_statistics(NET, OBS, step=STEP)
         assert expected.parents == tuple(wanted)
-    assert value == pytest.approx(check, abs=1e-4)
+    assert value == pytest.approx(check, abs=1e-3)
     for i, ps in enumerate(wanted):
         dwell, transitions = table_of(families, i, ps)
-        np.testing.assert_allclose(dwell, expected.dwell[i], atol=1e-4)
-        np.testing.assert_allclose(transitions, expected.transitions[i], atol=1e-4)
+        np.testing.assert_allclose(dwell, expected.dwell[i], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(transitions, expected.transitions[i], rtol=1e-4, atol=1e-4)
 
 
 def test_parents_outside_an_uncoupled_network_are_exact_too():
@@ -71,6 +74,31 @@ def test_parents_outside_an_uncoupled_network_are_exact_too():
         dwell, transitions = table_of(families, i, ps)
         np.testing.assert_allclose(dwell, expected.dwell[i], rtol=0.01)  # to second order in the step
         np.testing.assert_allclose(transitions, expected.transitions[i], rtol=0.01)
+
+
+@pytest.mark.parametrize("cards", [[2, 2, 2, 2, 2], [3, 2, 4, 2, 3]])
+def test_families_as_they_are_asked_for_equal_those_of_pools(cards):
+    """Two ways to the same sums: set by set, and all products of a pool at once."""
+    rng = np.random.default_rng(0)
+    shapes = np.array(cards)[:, None] > np.arange(max(cards))
+    rows = []
+    for _ in range(2):
+        marginal = rng.random((5, max(cards), 30)) * shapes[..., None]
+        transitions = rng.random((5, max(cards), max(cards), 30)) * (1 - np.eye(max(cards)))[None, :, :, None]
+        rows.append(Rows(marginal / marginal.sum(1, keepdims=True), rng.random(30), transitions))
+    active = [(1, 3), (), (4,), (0, 2, 4), (1, 2)]
+    geometric = [rng.random((int(np.prod([cards[j] for j in ps])), c, c)) for c, ps in zip(cards, active)]
+    lazy = FamilyTables(rows, active, geometric, cards)
+    for node in range(5):
+        pool = tuple(j for j in range(5) if j != node)
+        moments = PoolMoments(node, pool, active[node], geometric[node], cards, 3)
+        pool_moments(rows, [moments])
+        sets = enumerate_sets(pool, [], 3, [str(j) for j in range(5)], node)
+        expected = {int(k): (t, m) for g in moments.groups(sets) for k, t, m in zip(g.index, g.dwell, g.transitions)}
+        for g in lazy.groups(node, sets):
+            off = ~np.eye(cards[node], dtype=bool)
+            np.testing.assert_allclose(g.dwell[0], expected[int(g.index[0])][0], atol=1e-12)
+            np.testing.assert_allclose(g.transitions[0][:, off], expected[int(g.index[0])][1][:, off], atol=1e-12)
 
 
 def brute_force_score(paths, node, parents, mean_rate):
@@ -137,10 +165,9 @@ def test_noisy_glimpses_give_the_network_of_complete_data(engine):
 
 
 def test_one_sweep_and_rules():
+    learner = cl.StructuralEM(2, step=STEP, max_iter=1, max_inner=1, required=[("x0", "x1")], exogenous=["x3"])
     with pytest.warns(ConvergenceWarning, match="1 searches"):
-        learner = cl.StructuralEM(2, step=STEP, max_iter=1, max_inner=1, required=[("x0", "x1")], exogenous=["x3"]).fit(
-            OBS
-        )
+        learner.fit(OBS)
     assert learner.n_iter_ == 1
     assert learner.edge_probabilities_[0, 1] == 1.0
     assert not learner.edge_probabilities_[:, 3].any()
@@ -189,7 +216,3 @@ def test_bad_parameters(parameters, words):
 def test_what_cannot_be_fitted():
     with pytest.raises(CtbnlearnError, match="Paths"):
         cl.StructuralEM().fit(np.zeros((3, 3)))
-    many = cl.random_network(20, 1, rng=0)
-    obs = cl.observe(cl.simulate(many, 2, horizon=1.0, rng=0), n_times=2, rng=0)
-    with pytest.raises(CtbnlearnError, match="too many for structural EM"):
-        cl.StructuralEM().fit(obs)

@@ -227,10 +227,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         given: list[FloatArray] | None,
     ) -> None:
         from ctbnlearn.learn.em import fit_decoupled
-        from ctbnlearn.learn.families import check_number
 
-        if self.engine == "variational":
-            check_number(rules)
         progress = Progress(self.progress)
         cards, n = [v.n_states for v in data.variables], len(data.names)
         alone, mean_rates = fit_decoupled(data, possible, precision=self.precision, device=self.device)
