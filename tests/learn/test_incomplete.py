@@ -279,6 +279,16 @@ def test_a_still_variable_that_nobody_explained():
     assert any("What drives still cannot be told" in text for text in learner.result_.manifest["warnings"])
 
 
+def test_mean_field_learns_too():
+    """Its objective climbs as that of the star approximation does, and stays below it where variables are coupled."""
+    net, obs = small()
+    rival = cl.StructureLearner(inference="mean_field").fit(obs)
+    assert (np.diff(rival.history_.objective) > -1e-6 * abs(rival.objective_)).all()
+    assert rival.objective_ < cl.StructureLearner().fit(obs).objective_
+    assert np.isfinite(rival.edge_probabilities_).all()
+    assert net.names == rival.network_.names
+
+
 def test_after_learning():
     net, obs = small(n_trajectories=20)
     learner = cl.StructureLearner().fit(obs)
@@ -398,6 +408,7 @@ def test_active_parents_are_those_of_heavy_sets():
     [
         ({"initial": "empty"}, "initial"),
         ({"rates": "harmonic"}, "rates"),
+        ({"inference": "exact"}, "inference"),
         ({"precision": "half"}, "precision"),
         ({"n_init": 0}, "n_init"),
         ({"refine": "yes"}, "refine"),

@@ -64,8 +64,17 @@ class ExactFamilies:
 class VariationalFamilies:
     """Statistics from the variational engine, of the families that are asked for."""
 
-    def __init__(self, obs: Observations, rules: EdgeRules, engine: PathEngine, tol: float, max_sweeps: int) -> None:
+    def __init__(
+        self,
+        obs: Observations,
+        rules: EdgeRules,
+        engine: PathEngine,
+        tol: float,
+        max_sweeps: int,
+        mean_field: bool = False,
+    ) -> None:
         self.rules, self.engine, self.tol, self.max_sweeps = rules, engine, tol, max_sweeps
+        self.mean_field = mean_field
         self.cards = [v.n_states for v in obs.variables]
         self.initial: Sequence[FloatArray] = ()
         widest = np.sort(self.cards)[::-1][: rules.largest]
@@ -73,11 +82,11 @@ class VariationalFamilies:
 
     def expect(self, network: CTBN) -> float:
         """Work out the statistics given a network; returns F of the paths."""
-        initial = network.initial.marginals(network.variables)
-        rates = PathRates(self.cards, network.parents, network.cims, network.cims, initial, self.room)
+        rates = PathRates.of_network(network, self.mean_field, self.room)
         value, found = self.engine.statistics(rates, tol=self.tol, max_sweeps=self.max_sweeps)
         self.initial = found.initial
-        self.tables = FamilyTables(list(self.engine.rows()), network.parents, network.cims, self.cards)
+        tilt = [rates.tilt.geometric[i, :u, :s, :s] for i, (u, s) in enumerate(zip(rates.sizes, self.cards))]
+        self.tables = FamilyTables(list(self.engine.rows()), network.parents, tilt, self.cards)
         return value
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:

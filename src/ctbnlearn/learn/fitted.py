@@ -38,7 +38,8 @@ class FittedNetwork:
 
     def _engine(self) -> dict[str, Any]:
         """Settings of the variational engine among the parameters of the estimator."""
-        return {name: getattr(self, name) for name in ("step", "precision", "device") if hasattr(self, name)}
+        names = ("step", "precision", "device", "inference")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
@@ -85,7 +86,8 @@ class FittedNetwork:
         check_is_fitted(self)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        total = posterior.predictive(self.network_, data, **self._engine())
+        settings = {name: value for name, value in self._engine().items() if name != "inference"}
+        total = posterior.predictive(self.network_, data, **settings)
         return float(total.sum()) / max(data.n_informative, 1)
 
     def _set_network(

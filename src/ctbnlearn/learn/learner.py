@@ -48,6 +48,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
     rates : {"geometric", "arithmetic"}
         Path rates of the E-step. "arithmetic" is the closure of the paper's greedy search. Incomplete data only.
+    inference : {"star", "mean_field"}
+        How paths are inferred: in the star approximation of the paper, where a transition depends on what the parents
+        do at that moment, or by naive mean field (Cohn et al. 2010), the rival, where it does not. Incomplete data
+        only; `smooth` follows.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "size", "flat", float or matrix
@@ -148,6 +152,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         transitions: Any = None,
         weights: str = "posterior",
         rates: str = "geometric",
+        inference: str = "star",
         rate_prior: Any = "auto",
         structure_prior: Any = "size",
         dirichlet: float = 0.9,
@@ -174,6 +179,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.transitions = transitions
         self.weights = weights
         self.rates = rates
+        self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.dirichlet = dirichlet
@@ -257,6 +263,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         for name, options in (
             ("weights", ("posterior", "mixture")),
             ("rates", ("geometric", "arithmetic")),
+            ("inference", ("star", "mean_field")),
             ("barrier", ("scaled", "fixed")),
             ("initial", ("uniform", "full", "random")),
             ("precision", ("auto", "float64", "float32")),
@@ -336,6 +343,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.device,
             self.pool_size,
             self.refine,
+            self.inference == "mean_field",
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )

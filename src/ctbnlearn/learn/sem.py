@@ -48,8 +48,10 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     max_parents, candidates, forbidden, required, exogenous, transitions
         As in `StructureLearner`.
     engine : {"variational", "exact"}
-        How paths are inferred from incomplete data: in the star approximation, or on the joint chain, which is for
-        small networks.
+        How paths are inferred from incomplete data: in an approximation, or on the joint chain, which is for small
+        networks.
+    inference : {"star", "mean_field"}
+        Which approximation; as in `StructureLearner`.
     rate_prior, structure_prior
         As in `StructureLearner`.
     initial : graph or None
@@ -102,6 +104,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         exogenous: Any = None,
         transitions: Any = None,
         engine: str = "variational",
+        inference: str = "star",
         rate_prior: Any = "auto",
         structure_prior: Any = "size",
         initial: Any = None,
@@ -122,6 +125,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self.exogenous = exogenous
         self.transitions = transitions
         self.engine = engine
+        self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.initial = initial
@@ -171,6 +175,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     def _check(self) -> None:
         """Check the parameters that do not depend on the data."""
         one_of(self.engine, "engine", ("variational", "exact"))
+        one_of(self.inference, "inference", ("star", "mean_field"))
         one_of(self.precision, "precision", ("auto", "float64", "float32"))
         one_of(self.device, "device", ("auto", "cpu", "gpu"))
         whole(self.max_iter, "max_iter", 1)
@@ -282,7 +287,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
             return ExactFamilies(data, rules)
         step = default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step
         paths = PathEngine(data, step, precision=self.precision, device=self.device)
-        return VariationalFamilies(data, rules, paths, self.tol * len(data.names), Schedule.max_sweeps)
+        tol, mean_field = self.tol * len(data.names), self.inference == "mean_field"
+        return VariationalFamilies(data, rules, paths, tol, Schedule.max_sweeps, mean_field)
 
     def _maximise(
         self, data: Paths | Observations, scorer: SetScorer, parents: Parents, starts: Sequence[FloatArray]
