@@ -70,7 +70,7 @@ def fit_decoupled(
     for _ in range(rounds):
         found = engine.alone(rates)
         old, rates = rates, [mask * (1 + m) / (gap + t[:, None]) for mask, (t, m) in zip(off, found)]
-        if max(abs(new.sum() / max(was.sum(), 1e-300) - 1) for new, was in zip(rates, old)) < tol:
+        if all(abs(new.sum() - was.sum()) <= tol * was.sum() for new, was in zip(rates, old)):
             break
     mean = [max(m.sum(), 1e-3) / (t.sum() * (len(t) - 1)) if t.sum() > 0 else 1.0 for t, m in found]
     return rates, mean
@@ -151,7 +151,7 @@ class EM:
         """Paths under the decoupled rates, then the first rates under the initial weights."""
         sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
         flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
-        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
+        self._expect(self.belief.on_joint_states(flat, flat, self.initial))
         self._update_rates()
 
     def arrays(self) -> dict[str, Any]:

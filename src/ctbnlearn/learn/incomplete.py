@@ -37,6 +37,7 @@ class IncompleteSettings:
     device: str
     pool_size: int | None
     refine: bool
+    mean_field: bool
     schedule: Schedule
     seed: Any = None
 
@@ -79,9 +80,11 @@ class _Starts:
         engine = PathEngine(self.obs, step, precision=settings.precision, device=settings.device)
         cells = sum(int((b.dt > 0).sum()) for b in engine.blocks)
         self.progress.say(f"paths on {cells} cells of at most {step:.3g} units of time, {engine.device.kind}")
+        belief = self._belief(engine)
+        belief.mean_field = settings.mean_field
         return EM(
             engine,
-            self._belief(engine),
+            belief,
             self.start_rates,
             settings.initial_distribution or [np.full(c, 1 / c) for c in self.cards],
             learn_initial=settings.initial_distribution is None,
