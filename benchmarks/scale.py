@@ -6,6 +6,7 @@ there is an accelerator, with numpy, scipy, scikit-learn and jax alone. Table: r
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import resource
@@ -34,8 +35,16 @@ def problem(n: int, trajectories: int, max_parents: int) -> tuple[cl.CTBN, cl.Ob
 
 def whole_fit(n: int, trajectories: int, truth: int = 2, max_parents: int = 2) -> dict[str, Any]:
     """Time, memory and accuracy of a first fit in this process, compilation included."""
+    return measured(cl.StructureLearner(max_parents=max_parents), n, trajectories, truth)
+
+
+def structural_em(n: int, trajectories: int) -> dict[str, Any]:
+    """The same with structural EM on the same paths: one network at a time, improved by hill-climbing."""
+    return measured(cl.StructuralEM(max_parents=2), n, trajectories, 2)
+
+
+def measured(learner: Any, n: int, trajectories: int, truth: int) -> dict[str, Any]:
     net, obs = problem(n, trajectories, truth)
-    learner = cl.StructureLearner(max_parents=max_parents)
     began = time.perf_counter()
     learner.fit(obs)
     spent = time.perf_counter() - began
@@ -43,7 +52,7 @@ def whole_fit(n: int, trajectories: int, truth: int = 2, max_parents: int = 2) -
     return {
         "nodes": n,
         "trajectories": trajectories,
-        "max_parents": max_parents,
+        "max_parents": learner.max_parents,
         "fit_s": spent,
         "rounds": learner.n_iter_,
         "converged": bool(learner.converged_),
@@ -114,7 +123,17 @@ def apart(*arguments: Any) -> dict[str, Any]:
 
 
 SIZES = ((10, 100), (30, 100), (100, 100), (300, 100))
+RIVAL_SIZES, PEER_SIZES = ((10, 100), (30, 100), (100, 100)), ((10, 100),)
 TARGETS = {100: "0.995 / 0.95", 300: "0.995 / 0.92 in 60 s", 1000: "1200 s, 8 GiB"}
+
+
+def peers(n: int, trajectories: int) -> list[dict[str, Any]]:
+    """Other packages, which want complete data: they get the whole paths; those that fail say why."""
+    from ctbnlearn.experiments.peers import peer_rows
+
+    net = cl.random_network(n, 2, rng=7)
+    paths = cl.simulate(net, trajectories, horizon=4.0, rng=8)
+    return [{**row, "nodes": n} for row in peer_rows(net, paths)]
 
 
 def rows() -> Iterator[Row]:
@@ -122,10 +141,29 @@ def rows() -> Iterator[Row]:
     large = ((1000, 200),) if os.environ.get("CTBNLEARN_LARGE") else ()
     for n, trajectories in SIZES + large:
         got = apart("fit", n, trajectories)
-        table.append(got)
+        table.append({**got, "method": "ctbnlearn"})
         quality = f"AUROC {got['auroc']:.4f}, AUPR {got['aupr']:.3f}, {got['memory_gib']:.2f} GiB"
         what = f"N={n}, {trajectories} trajectories, K=2, first fit ({quality})"
         yield what, seconds(got["fit_s"]), "", TARGETS.get(n, "")
+    ours = {row["nodes"]: row["fit_s"] for row in table}
+    for n, trajectories in RIVAL_SIZES:
+        got = apart("sem", n, trajectories)
+        table.append({**got, "method": "structural EM"})
+        what = f"N={n}, {trajectories} trajectories, structural EM, first fit (AUPR {got['aupr']:.3f})"
+        yield what, seconds(got["fit_s"]), f"x{got['fit_s'] / ours[n]:.2g}", "our time"
+    for n, trajectories in PEER_SIZES:
+        try:
+            found = peers(n, trajectories)
+        except cl.CtbnlearnError as error:
+            yield f"peers: {error}", "", "", ""
+            break
+        for got in found:
+            what = f"N={n}, {trajectories} complete trajectories, {got['method']}"
+            if got["error"] is None:
+                table.append({**got, "trajectories": trajectories, "fit_s": got["seconds"]})
+                yield f"{what} (AUPR {got['aupr']:.3f})", seconds(got["seconds"]), "", ""
+            else:
+                yield what, f"fails: {got['error']}", "", ""
     for n in (100, 300):
         got = apart("pass", n, 100)
         what = f"one pass over all pairs, N={n}, {got['rows']} rows"
@@ -142,17 +180,24 @@ def rows() -> Iterator[Row]:
 def write_table(table: list[dict[str, Any]]) -> None:
     """Numbers as CSV, and time, memory and AUPR against the number of nodes as a figure."""
     results = Path(__file__).parent / "results"
-    names = ["nodes", "trajectories", "fit_s", "memory_gib", "auroc", "aupr", "rounds"]
-    lines = [",".join(names)] + [",".join(f"{row[k]:.6g}" for k in names) for row in table]
-    (results / "scale.csv").write_text("\n".join(lines) + "\n")
+    names = ["method", "nodes", "trajectories", "fit_s", "memory_gib", "auroc", "aupr", "rounds"]
+    with (results / "scale.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in table)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    for ax, key, label in zip(figure.subplots(1, 3), ("fit_s", "memory_gib", "aupr"), ("seconds", "GiB", "AUPR")):
-        ax.plot([row["nodes"] for row in table], [row[key] for row in table], "o-")
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for method in dict.fromkeys(row["method"] for row in table):
+        for ax, key in zip(axes, ("fit_s", "memory_gib", "aupr")):
+            points = [(row["nodes"], row[key]) for row in table if row["method"] == method and key in row]
+            ax.plot(*zip(*sorted(points)), "o-" if len(points) > 1 else "s", label=method) if points else None
+    for ax, key, label in zip(axes, ("fit_s", "memory_gib", "aupr"), ("seconds, compilation included", "GiB", "AUPR")):
         ax.set(xscale="log", xlabel="variables", ylabel=label, yscale="linear" if key == "aupr" else "log")
-        if key == "aupr":
-            ax.set_ylim(0, 1.05)
+        ax.grid(alpha=0.3)
+    axes[2].set_ylim(0, 1.05)
+    axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(results / "scale.svg")
 
 
@@ -163,4 +208,4 @@ if __name__ == "__main__":
         for job in (("pass", 300, 100), ("fit", 300, 100), ("pass", 1000, 200), ("fit", 1000, 200)):
             print(json.dumps(apart(*job)), flush=True)
     else:
-        print(json.dumps({"fit": whole_fit, "pass": scoring_pass}[kind](*map(int, numbers))))
+        print(json.dumps({"fit": whole_fit, "pass": scoring_pass, "sem": structural_em}[kind](*map(int, numbers))))
