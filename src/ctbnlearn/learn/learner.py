@@ -29,7 +29,7 @@ from ctbnlearn.result.result import Result
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
-from ctbnlearn.structure.tables import tables_for
+from ctbnlearn.structure.tables import table_of, tables_for
 
 
 class StructureLearner(BaseEstimator):
@@ -348,7 +348,7 @@ class StructureLearner(BaseEstimator):
                     "`transitions` does not allow; allow it or correct the data"
                 )
         tables = tables_for(data, rules.allowed, rules.largest)
-        problems, weights = [], []
+        problems, weights, chosen = [], [], []
         value = 0.0
         for i in range(len(cards)):
             mean_rate = overall_rate(totals, i)
@@ -361,11 +361,12 @@ class StructureLearner(BaseEstimator):
                 weights.append(problem.weights(groups))
                 value += float(problem.mixture(groups).value(weights[-1]))
             problems.append(problem)
+            best = int(np.argmax(weights[-1]))
+            notable = problem.sets.notable(problem.sets.edge_probabilities(weights[-1]), weights[-1])
+            chosen.append([(k, *table_of(groups, k)) for k in [best, *(k for k in notable if k != best)]])
         edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
         self._set_weights(rules, problems, weights, edges)
-        best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
-        heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
-        self._set_network(data, problems, heaviest, best.dwell, best.transitions, best.initial)
+        self._set_network(data, problems, chosen, totals.initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
@@ -404,7 +405,7 @@ class StructureLearner(BaseEstimator):
             data, rules, judgement, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
-        self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
+        self._set_network(data, em.belief.problems, em.belief.tables(em.found), em.found.initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         self.pools_ = em.belief.pool_names()
@@ -432,22 +433,26 @@ class StructureLearner(BaseEstimator):
         self,
         data: Paths | Observations,
         problems: list[NodeProblem],
-        best: list[int],
-        dwell: Any,
-        transitions: Any,
+        chosen: list[list[tuple[int, FloatArray, FloatArray]]],
         initial: Any,
     ) -> None:
-        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S)."""
+        """Network and rates from the numbers of some sets of every node and their tables, the set to take first."""
         rates, parents = {}, {}
-        self.rate_tables_: list[RateTable] = []
-        for i, (name, problem) in enumerate(zip(data.names, problems)):
-            prior = problem.shape[best[i]], problem.rate[best[i]]
-            rates[name] = posterior_mean_rates(dwell[i], transitions[i], *prior, problem.possible)
-            parents[name] = problem.sets[best[i]]
-            numbers = problem.sets.numbers(best[i])
-            self.rate_tables_.append(
-                RateTable.from_statistics(numbers, dwell[i], transitions[i], prior, problem.possible)
+        self._rate_tables: list[list[RateTable]] = []
+        for name, problem, tables in zip(data.names, problems, chosen):
+            best, dwell, transitions = tables[0]
+            prior = problem.shape[best], problem.rate[best]
+            rates[name] = posterior_mean_rates(dwell, transitions, *prior, problem.possible)
+            parents[name] = problem.sets[best]
+            self._rate_tables.append(
+                [
+                    RateTable.from_statistics(
+                        problem.sets.numbers(k), time, moves, (problem.shape[k], problem.rate[k]), problem.possible
+                    )
+                    for k, time, moves in tables
+                ]
             )
+        self.rate_tables_: list[RateTable] = [tables[0] for tables in self._rate_tables]
         start = self.initial_distribution
         if isinstance(start, str):
             start = None if start == "uniform" else {n: (p + 1) / (p + 1).sum() for n, p in zip(data.names, initial)}
