@@ -34,7 +34,7 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
             jumps = int((data.nodes == i).sum())
             entry: dict[str, Any] = {"changes": jumps}
         else:
-            seen = len(data.series[i].times)
+            seen = len(data.series[i].values)
             jumps = _changes(data.series[i])
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
             entry["per_dwell"] = seen / jumps if jumps else None
@@ -100,7 +100,7 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
     joint = float(np.prod(np.array(cards, float))) / s
     joint = ACTIVE_STATES if joint > MOST_JOINT_STATES else joint
     fastest = max([c / span for c in changes], default=0.0) if span > 0 else 0.0
-    cells = 4 * span * fastest + sum(len(s.times) for s in data.series) / n
+    cells = 4 * span * fastest + data.n_values / n
     work = ROUNDS * cells * n * joint * s
     return PROGRAM_BYTES + int(8 * cells * n * (4 * s * s + 4 * s)), COMPILE_SECONDS + work / SPEED
 

@@ -125,7 +125,7 @@ class Evidence:
         parts.append((np.repeat(np.arange(size), queries.shape[1]), queries.reshape(-1)))
         if block is not None:
             # variables of a wide table share their times: lay each array out once
-            distinct = {(id(s.offsets), id(s.times)): s for s in block.series}
+            distinct = {s.key: s for s in block.series}
             parts += [(owner(s.offsets), s.times) for s in distinct.values()]
         if self.segments is not None:
             for column in (self.segments.begin[rows], self.segments.finish[rows]):
@@ -148,13 +148,13 @@ class Evidence:
         else:
             where = {key: begin[3 + k] for k, key in enumerate(distinct)}
             for s in block.series:
-                if not len(s.times):
+                if not len(s.values):
                     seen.append(None)
                     continue
                 log_likelihood = s.log_likelihood()
                 table = np.zeros((n_boundaries, size, log_likelihood.shape[1]))
-                at = where[id(s.offsets), id(s.times)]
-                table[place[at : at + len(s.times)], owner(s.offsets)] = log_likelihood
+                at = where[s.key]
+                table[place[at : at + len(s.values)], owner(s.offsets)] = log_likelihood
                 seen.append(table)
         asked = place[begin[2] : begin[3]].reshape(size, -1).T
         fixed, jumps = self._continuous(times[:, 0], rows) if self.segments is not None else (None, None)
