@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
@@ -20,6 +21,25 @@ from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.segments import Segments
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
+
+
+def query_grid(times: ArrayLike, start: FloatArray, ids: Sequence[Any]) -> FloatArray:
+    """Times asked for as (n_trajectories, n_times), checked: finite, none before the start of a trajectory."""
+    n = len(start)
+    try:
+        grid = np.asarray(times, float)
+    except (TypeError, ValueError):
+        grid = np.full((), np.nan)
+    if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
+        raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")
+    grid = np.broadcast_to(grid, (n, grid.shape[-1]))
+    early = np.argwhere(grid < start[:, None])
+    if early.size:
+        b, k = early[0]
+        raise ParameterError(
+            f"time {grid[b, k]} lies before the start {start[b]} of trajectory {ids[b]!r}; ask for later times"
+        )
+    return grid
 
 
 @dataclass(frozen=True, eq=False)
