@@ -16,6 +16,7 @@ import pytest
 import ctbnlearn as cl
 from ctbnlearn.cli import learning, main
 from ctbnlearn.cli.progress import ProgressLines
+from ctbnlearn.cli.remaining import rounds_left
 from ctbnlearn.result.archive import FILES, REPORT
 
 HEAVY = ("numpy", "scipy", "sklearn", "jax", "pyarrow", "narwhals", "networkx", "matplotlib", "plotly", "rich")
@@ -326,3 +327,29 @@ def test_a_terminal_gets_a_live_line(capsys, monkeypatch):
     assert "bell \\x07 [red]" in out
     assert "round 3, objective -12.5000" in out
     assert not progress.live.live.is_started
+
+
+def test_remaining_time_is_told_when_it_can_be(capsys, monkeypatch):
+    """Changes that halve, ten seconds a round: 4, 2 and 1 nats are to come before they are small."""
+    clock = iter([0.0, 10.0, 10.0, 20.0, 20.0, 30.0, 30.0, 40.0, 40.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    with ProgressLines(silent=False) as progress:
+        for k, objective in enumerate([-31.0, -15.0, -7.0, -6.5], 1):
+            progress.round(k, objective, small=1.2, most=50 - k)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("; ")[2] for line in lines] == ["", "", "about 30 s left", "a few seconds left"]
+
+
+@pytest.mark.parametrize(
+    ("objectives", "small", "most", "expected"),
+    [
+        ([-3.0, -2.0], 1.0, 50, None),  # too early
+        ([-3.0, -2.0, -0.5], 1.0, 50, None),  # changes grow
+        ([-64.0, -32.0, -16.0], 1.0, 50, 4),
+        ([-64.0, -32.0, -16.0], 1.0, 2, 2),
+        ([-2.0, -1.0, -0.9], 1.0, 50, 1),
+        ([-2.0, -1.0, -1.0], 1.0, 0, 0),
+    ],
+)
+def test_rounds_left(objectives, small, most, expected):
+    assert rounds_left(objectives, small, most) == expected

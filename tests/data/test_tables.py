@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import ctbnlearn as cl
 from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
+from ctbnlearn.data.observations import HoledSeries
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.data.threshold import ThresholdNoise
 
@@ -293,3 +297,47 @@ def test_real_panel(shared_data):
     assert max(len(s.times) for s in obs.series) == 27326
     assert len(obs.series[obs.names.index("female")].times) == 27326
     assert states(obs)["health"] == (0.0, 1.0, 2.0)
+
+
+PEAK = """
+import resource, sys
+import ctbnlearn as cl
+peaks = []
+for path in sys.argv[1:]:
+    obs = cl.read_table(path, trajectory="id")
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(peaks[1] - peaks[0], obs.n_values, "pandas" in sys.modules)
+"""
+
+
+def test_reading_takes_less_than_three_times_the_file_in_memory(tmp_path):
+    """Peak of a process of its own, after a small file has loaded the libraries; a tenth of the cells is blank."""
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 2, (997, 15)).astype(str)
+    cells[rng.random(cells.shape) < 0.1] = ""
+    tails = [",".join(row) for row in cells]
+    head = "id,time," + ",".join(f"v{k}" for k in range(15))
+    for name, count in (("small", 1000), ("big", 300_000)):
+        rows = (f"{k // 50},{k % 50 / 10:g},{tails[k % 997]}" for k in range(count))
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]))
+    files = [str(tmp_path / f"{name}.csv") for name in ("small", "big")]
+    done = subprocess.run([sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=True)
+    grown, n_values, pandas = done.stdout.split()
+    seen = (cells != "").sum(1)
+    assert int(n_values) == sum(seen[k % 997] for k in range(300_000))
+    assert int(grown) < 3 * (tmp_path / "big.csv").stat().st_size
+    assert pandas == "False"  # where it is installed, pyarrow would load it without need
+
+
+def test_series_with_holes_share_the_times_of_the_table(tmp_path):
+    """The same observations whether a series keeps its times or a mask on the common ones."""
+    paths = cl.simulate(cl.random_network(3, rng=1), 6, n_transitions=20, rng=2)
+    obs = cl.observe(paths, n_times=9, missing=0.3, rng=3)
+    cl.write_table(obs, tmp_path / "t.csv")
+    read = cl.read_table(tmp_path / "t.csv", trajectory="trajectory", start="start", end="end")
+    assert any(isinstance(s, HoledSeries) for s in read.series)
+    for one, other in ((read, obs), (read[[4, 1, 1]], obs[[4, 1, 1]])):
+        for a, b in zip(one.series, other.series):
+            np.testing.assert_array_equal(a.offsets, b.offsets)
+            np.testing.assert_allclose(a.times, b.times)
+            np.testing.assert_array_equal(a.values, b.values)

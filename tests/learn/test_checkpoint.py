@@ -175,7 +175,7 @@ KILLS = """
     import os, random, signal, sys, time
     from pathlib import Path
     import numpy as np
-    from ctbnlearn.learn.tensor_file import read_tensors, remove_unfinished, write_tensors
+    from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 
     path, draw, reached, cut_short = Path(sys.argv[1]), random.Random(1), 0, 0
     for kill in range(40):
@@ -183,15 +183,14 @@ KILLS = """
         if child == 0:
             for number in range(reached + 1, 10**9):
                 write_tensors(path, {"a": np.full(30_000, number), "b": np.full(5, 0.5)}, {"round": number})
-        began = time.monotonic()
-        while not path.exists():
-            assert time.monotonic() < began + 20
+        while not path.exists() or read_note(path)["round"] <= reached:
+            time.sleep(0.001)
         time.sleep(draw.uniform(0.001, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         arrays, note = read_tensors(path)
         assert set(arrays) == {"a", "b"} and (arrays["a"] == note["round"]).all()
-        assert note["round"] >= reached
+        assert note["round"] > reached
         reached = note["round"]
         cut_short += len(list(path.parent.iterdir())) > 1
         remove_unfinished(path)
@@ -204,8 +203,8 @@ def test_forty_kills_while_writing_never_leave_a_broken_file(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(KILLS), str(tmp_path / "f")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     reached, cut_short = map(int, done.stdout.split())
-    assert reached > 40
-    assert cut_short > 5  # kills did hit a file half written
+    assert reached >= 40
+    assert cut_short > 0  # kills did hit a file half written
 
 
 def _put(path, content):

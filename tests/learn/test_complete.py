@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, ParameterError
+from ctbnlearn.result.effects import edge_effect
 from oracles.reference_networks import load_drug
 
 NET = cl.random_network(4, 2, rng=1)
@@ -213,6 +214,32 @@ def test_paper_preset():
     with pytest.raises(ParameterError, match="exhaustive"):
         cl.StructureLearner.paper(exhaustive=True, max_parents=2)
     assert cl.StructureLearner.paper(dirichlet=2.0).fit(PATHS).parent_set_weights_[0][0] == 1.0
+
+
+@pytest.mark.parametrize("max_parents", [2, 3])
+def test_edges_beyond_the_best_set_have_the_effect_of_their_heaviest_set(max_parents):
+    """Against counts of each set by itself; other edges have none."""
+    result = cl.StructureLearner(max_parents, rate_prior=(1.5, 2.0)).fit(PATHS[:12]).result_
+    beyond = 0
+    for i, target in enumerate(result.names):
+        sets, weights = result.parent_sets[i], result.parent_set_weights[i]
+        for j, source in enumerate(result.names):
+            found = result.effect(source, target)
+            if source in sets[0]:
+                holder = sets[0]
+            elif result.edge_probabilities[j, i] > 0.05:
+                holder = next(s for s in sets if source in s)
+                assert weights[list(sets).index(holder)] == max(w for s, w in zip(sets, weights) if source in s)
+                beyond += 1
+            else:
+                assert np.isnan(found.effect)
+                continue
+            stats = cl.count_statistics(PATHS[:12], {target: holder})
+            parents = [result.names.index(name) for name in holder]
+            possible = np.ones((2, 2), bool)
+            table = cl.RateTable.from_statistics(parents, stats.dwell[i], stats.transitions[i], (1.5, 2.0), possible)
+            assert found == pytest.approx(edge_effect(table, j, [2] * 4))
+    assert beyond > 3
 
 
 def test_scikit_learn_rules():

@@ -118,6 +118,40 @@ def test_a_costly_pass_is_made_twice(monkeypatch):
     )
 
 
+def test_effects_of_edges_outside_the_active_parents(monkeypatch):
+    """With one active set a node; as all pairs have the last word, tables are those of the paths as they stand."""
+    _, obs = example(6, 60, 4)
+    monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
+    monkeypatch.setattr(network_belief, "ACTIVE_STATES", (2, 2, 2))
+    monkeypatch.setitem(network_belief.COSTLY, "cpu", 0.0)
+    monkeypatch.setattr(network_belief, "MISSED", 1.0)
+    fits = []
+    honest = incomplete.EM.run
+    monkeypatch.setattr(incomplete.EM, "run", lambda em: (fits.append(em), honest(em))[1])
+    learner = cl.StructureLearner(max_parents=2, pool_size=3, refine=False).fit(obs)
+    belief, found = fits[0].belief, fits[0].found
+    assert learner.converged_
+    compared = 0
+
+    def collapsed(table, parents, kept):
+        """Sum over the states of all parents (two each) but those kept."""
+        away = tuple(k for k, j in enumerate(parents) if j not in kept)
+        return table.reshape(*[2] * len(parents), *table.shape[1:]).sum(away)
+
+    for i, noted in enumerate(belief.noted):
+        for parents, tables in noted.items():
+            kept = set(parents) & set(belief.pools[i])
+            for table, joint in zip(tables, (found.dwell[i], found.transitions[i])):
+                expected = collapsed(joint, belief.pools[i], kept)
+                np.testing.assert_allclose(collapsed(table, parents, kept), expected, rtol=1e-6)
+            compared += len(kept) > 0
+    assert compared > 0
+    for edge in learner.result_.edges.to_pylist():
+        listed = any(edge["source"] in s for s in learner.parent_sets_[obs.names.index(edge["target"])])
+        if edge["probability"] > 0.05 and listed:
+            assert edge["effect_low"] < edge["effect"] < edge["effect_high"]
+
+
 def test_rules_hold_with_many_candidates():
     _, obs = example(12, 20, 7)
     learner = cl.StructureLearner(2, forbidden=[("x0", "x1")], required=[("x2", "x1"), ("x3", "x5"), ("x4", "x5")])

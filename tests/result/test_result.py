@@ -33,7 +33,7 @@ def test_an_unfitted_learner_has_no_result():
 
 
 def test_rate_tables_have_the_mean_rates_of_the_network(result):
-    for i, (table,) in enumerate(result.rate_tables):
+    for i, (table, *_) in enumerate(result.rate_tables):
         off = ~np.eye(2, dtype=bool)
         assert table.parents == result.network.parents[i]
         np.testing.assert_allclose(table.mean[:, off], result.network.cims[i][:, off])
@@ -76,7 +76,7 @@ def test_graphs_by_threshold(result, truth):
 def test_rates_have_gamma_quantiles(result, truth):
     child = truth.edges[0][1]
     i = result.names.index(child)
-    (table,) = result.rate_tables[i]
+    table = result.rate_tables[i][0]
     rows = result.rates(child, level=0.8)
     assert len(rows) == table.possible.sum()
     row = rows[-1]  # last joint state of the parents, from the last state to the first

@@ -14,12 +14,15 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.result.manifest import n_rows
 
-# A fit from incomplete data, measured with 6 to 20 variables on two shared cores; good to a factor of five.
-ROUNDS = 60  # updates of all paths in a usual fit
-SPEED = 2.5e6  # cells of time x variables x joint states of the parents x states, per second
-COMPILE_SECONDS = 10.0
+# A fit from incomplete data on two cores, measured from 5 to 100 variables and 40 to 1000 trajectories; very rough.
+COMPILE_SECONDS = 12.0
+CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parents x state, in a whole fit
+PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
 PROGRAM_BYTES = 600_000_000
-MOST_JOINT_STATES, ACTIVE_STATES = 256, 16  # joint states of a node's parents: listed, or else of the active ones
+AT_ONCE = 120_000  # cells x variables in work at a time
+KEPT_BYTES = 1 << 30  # path posteriors that are kept
+MOST_JOINT_STATES = 256  # joint states of a node's candidates up to which all are listed
+ACTIVE_STATES = 16, 640, 256  # else of its active parents: at least; of all nodes; at most
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
@@ -34,7 +37,7 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
             jumps = int((data.nodes == i).sum())
             entry: dict[str, Any] = {"changes": jumps}
         else:
-            seen = len(data.series[i].times)
+            seen = len(data.series[i].values)
             jumps = _changes(data.series[i])
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
             entry["per_dwell"] = seen / jumps if jumps else None
@@ -74,8 +77,8 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
             text += f"; {v['missing']:.1%} missing; {rate} observations per dwell (at most)"
         lines.append(text)
     lines.append(
-        f"learning:      roughly {_amount(found['memory_bytes'])} of memory and {_duration(found['seconds'])}; "
-        "good to a factor of five"
+        f"learning:      very roughly {_amount(found['memory_bytes'])} of memory and {_duration(found['seconds'])} on "
+        "two cores; it may be five times more or less"
     )
     return lines
 
@@ -102,11 +105,16 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
             rows * n + n_sets * s ** min(most, 30)
         ) / COUNTING_SPEED
     joint = float(np.prod(np.array(cards, float))) / s
-    joint = ACTIVE_STATES if joint > MOST_JOINT_STATES else joint
+    pairs = 0.0
     fastest = max([c / span for c in changes], default=0.0) if span > 0 else 0.0
-    cells = 4 * span * fastest + sum(len(s.times) for s in data.series) / n
-    work = ROUNDS * cells * n * joint * s
-    return PROGRAM_BYTES + int(8 * cells * n * (4 * s * s + 4 * s)), COMPILE_SECONDS + work / SPEED
+    cells = 4 * span * fastest + data.n_values / n
+    if joint > MOST_JOINT_STATES:
+        least, together, most_states = ACTIVE_STATES
+        joint = max(least, min(most_states, together // n))
+        pairs = (n * (s - 1)) ** 2 * cells * n * (s**2 - 1)
+    seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
+    grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
+    return PROGRAM_BYTES + int(grid + 2 * min(paths, KEPT_BYTES) + work), seconds
 
 
 def _amount(n_bytes: float) -> str:

@@ -73,8 +73,6 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
         read = read_data(data, columns)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
-        if isinstance(read, Paths) and "checkpoint" in settings.learner:
-            progress.note("complete data are learned from in one pass: no checkpoint is kept")
         reading = {"data": data.name, **columns}
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
         progress.phase(f"writing {out}")
@@ -101,7 +99,10 @@ def fit(
         use_cache()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = StructureLearner(**learner_settings, callback=progress.round).fit(data).result_
+        learner = StructureLearner(**{"progress": progress.say, **learner_settings})
+        size = data.n_trajectories * len(data.variables)
+        learner.callback = lambda k, value: progress.round(k, value, learner.tol * size, learner.max_iter - k)
+        result = learner.fit(data).result_
     told = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
     manifest = dict(result.manifest)
     manifest["settings"] = {"reading": plain(reading), **manifest["settings"]}

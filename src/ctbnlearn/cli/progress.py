@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+from ctbnlearn.cli.remaining import about, seconds_left
+
 
 def visible(text: Any) -> str:
     """Text for a terminal: what cannot be printed is spelled out."""
@@ -27,6 +29,8 @@ class ProgressLines:
         self.live: Any = None
         self._task: Any = None
         self._began = time.perf_counter()
+        self._ends: list[float] = []
+        self._objectives: list[float] = []
 
     def __enter__(self) -> ProgressLines:
         if not self.silent and sys.stdout.isatty():
@@ -65,6 +69,21 @@ class ProgressLines:
         else:
             self.note(f"[{self.elapsed:6.1f} s] {text}")
 
-    def round(self, iteration: int, objective: float) -> None:
-        """A round of EM has ended; the learner calls this."""
-        self.phase(f"learning: round {iteration}, objective {objective:.4f}")
+    def say(self, line: str) -> None:
+        """A line of the learner, which bears the time of its own; rounds are told by `round`."""
+        text = line.partition(" s  ")[2]
+        if not text.startswith("round "):
+            self.phase(f"learning: {text}")
+
+    def round(self, iteration: int, objective: float, small: float = 0.0, most: int = 0) -> None:
+        """A round of EM has ended; the last will be that which changes the objective by less than `small`.
+
+        At most `most` rounds are to come.
+        """
+        if iteration == 1:  # of the next start
+            self._ends, self._objectives = [], []
+        self._ends.append(self.elapsed)
+        self._objectives.append(objective)
+        text = f"learning: round {iteration}, objective {objective:.4f}"
+        left = seconds_left(self._ends, self._objectives, small, most)
+        self.phase(text if left is None else f"{text}; {about(left)} left")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.source import Cells, Source
 from ctbnlearn.errors import DataError
@@ -46,9 +47,14 @@ class CsvSource(Source):
             return gzip.open(self.path, "rt", encoding="utf-8-sig", newline="")
         return open(self.path, encoding="utf-8-sig", newline="")
 
-    def _count_quotes(self) -> int:
+    def _count(self) -> tuple[int, int]:
+        """Number of double quotes, and of lines or a little more."""
+        quotes, lines = 0, 1
         with gzip.open(self.path) if self.packed else open(self.path, "rb") as file:
-            return sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
+            for block in iter(lambda: file.read(1 << 20), b""):
+                quotes += block.count(b'"')
+                lines += max(block.count(b"\n"), block.count(b"\r"))
+        return quotes, lines
 
     def _records(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """First line and cells of every record that is not a blank line."""
@@ -74,17 +80,17 @@ class CsvSource(Source):
 
     def _load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
         try:
-            quotes = self._count_quotes()
+            quotes, lines = self._count()
             if quotes % 2:  # one left open would swallow all lines after it without a word
                 for _ in self._records(strict=True):
                     pass
-            self._read(numbers, labels, quotes > 0)
+            self._read(numbers, labels, lines, quotes > 0)
         except DataError:
             raise
         except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError):
             self._check_shape()
             try:  # numbers as text: the odd cell is then found, or understood, by `cell_numbers`
-                self._read([], [*numbers, *labels], True, block_size=1 << 26)
+                self._read([], [*numbers, *labels], self._count()[1], True, block_size=1 << 26)
             except (pa.ArrowException, OSError, ValueError) as problem:
                 raise DataError(
                     f"{self.name}: cannot be read as CSV ({first_line(problem)}); save it as 'CSV UTF-8'"
@@ -92,13 +98,17 @@ class CsvSource(Source):
             for column in numbers:
                 self.numbers[column] = self.cell_numbers(column, self.cells.pop(column))
 
-    def _read(self, numbers: Sequence[str], labels: Sequence[str], quoted: bool, block_size: int = 1 << 18) -> None:
+    def _read(
+        self, numbers: Sequence[str], labels: Sequence[str], lines: int, quoted: bool, block_size: int = 1 << 18
+    ) -> None:
         """Read block by block and keep small codes only: as a whole, the text would fill the memory."""
         unique = {column: f"c{k}" for k, column in enumerate(self._header)}
         kinds = {unique[c]: pa.dictionary(pa.int32(), pa.string()) for c in labels}
         kinds |= {unique[c]: pa.float64() for c in numbers}
         known: dict[str, dict[str, int]] = {c: {} for c in labels}
-        parts: dict[str, list[NDArray[Any]]] = {c: [] for c in [*labels, *numbers]}
+        found: dict[str, NDArray[Any]] = {c: np.empty(lines, np.uint8) for c in labels}
+        found |= {c: np.empty(lines) for c in numbers}
+        at = 0
         with (
             pa.input_stream(str(self.path), compression="gzip" if self.packed else None) as stream,
             pacsv.open_csv(
@@ -120,20 +130,20 @@ class CsvSource(Source):
             ) as reader,
         ):
             for block in reader:
+                rows = slice(at, at + block.num_rows)
+                at = rows.stop
                 for column in numbers:
-                    parts[column].append(block.column(unique[column]).to_numpy(zero_copy_only=False))
+                    found[column][rows] = _floats(block.column(unique[column]))
                 for column in labels:
                     chunk, index = block.column(unique[column]), known[column]
                     local = [index.setdefault(v, len(index)) for v in chunk.dictionary.to_pylist()]
                     small = np.array(local, np.min_scalar_type(len(index)))
-                    parts[column].append(small[chunk.indices.to_numpy(zero_copy_only=False)])
-        for column in numbers:
-            self.numbers[column] = np.concatenate([np.empty(0), *parts.pop(column)])
-            self.n_rows = len(self.numbers[column])
-        for column in labels:
-            codes = np.concatenate([np.empty(0, np.uint8), *parts.pop(column)])
-            self.cells[column] = Cells(codes, list(known.pop(column)), True)
-            self.n_rows = len(codes)
+                    if small.itemsize > found[column].itemsize:
+                        found[column] = found[column].astype(small.dtype)
+                    found[column][rows] = small[np.from_dlpack(chunk.indices)]
+        self.n_rows = at
+        self.numbers |= {column: found[column][:at] for column in numbers}
+        self.cells |= {column: Cells(found[column][:at], list(known[column]), True) for column in labels}
 
     def _check_shape(self) -> None:
         """Raise at the first record with too few or too many cells."""
@@ -154,3 +164,15 @@ class CsvSource(Source):
         except DataError:
             pass  # the place is a help; the problem to report is another
         return super()._row(row)
+
+
+def _floats(array: pa.Array) -> FloatArray:
+    """Numbers of a column, NaN where a cell is empty; `to_numpy` would load pandas where that is installed."""
+    if not len(array):
+        return np.empty(0)
+    valid, values = array.buffers()
+    here = slice(array.offset, array.offset + len(array))
+    out = np.frombuffer(values, np.float64)[here]
+    if array.null_count:
+        out = np.where(np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[here], out, np.nan)
+    return out

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ctbnlearn.arguments import generator, whole
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
@@ -51,6 +51,64 @@ class Series:
         """Log p(y | x) of every row, shape (n_rows, n_states)."""
         return self.noise.log_likelihood(self.values)
 
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same for series that share their times."""
+        return id(self.offsets), id(self.times)
+
+    def select(self, chosen: IntArray, shared: dict[Any, Any]) -> Series:
+        """Rows of some trajectories; `shared` keeps what series with the same times have in common."""
+        if self.key not in shared:
+            rows, offsets = take_blocks(self.offsets, chosen)
+            shared[self.key] = rows, offsets, self.times[rows]
+        rows, offsets, times = shared[self.key]
+        return Series(offsets, times, self.values[rows], self.noise)
+
+
+class HoledSeries(Series):
+    """A series that keeps which times of a common grid it was seen at, and not those times: an eighth of the memory.
+
+    Parameters
+    ----------
+    grid_offsets, grid
+        Blocks and times of all rows, seen or not; common to many series.
+    seen : (n_grid,)
+        Where the variable was seen.
+    values, noise
+        As in `Series`, for the rows seen.
+    """
+
+    def __init__(
+        self, grid_offsets: IntArray, grid: FloatArray, seen: BoolArray, values: NDArray[Any], noise: NoiseModel
+    ) -> None:
+        held = {"offsets": keep(grid_offsets, seen), "values": values, "noise": noise}
+        for name, value in {**held, "grid_offsets": grid_offsets, "grid": grid, "seen": seen}.items():
+            object.__setattr__(self, name, value)
+
+    grid_offsets: IntArray
+    grid: FloatArray
+    seen: BoolArray
+
+    @property
+    def times(self) -> FloatArray:
+        """Times of the rows seen, made anew at every call."""
+        return self.grid[self.seen]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same for series that share their times."""
+        return id(self.grid_offsets), id(self.grid), id(self.seen)
+
+    def select(self, chosen: IntArray, shared: dict[Any, Any]) -> Series:
+        """Rows of some trajectories; `shared` keeps what series on the same grid have in common."""
+        common = id(self.grid_offsets), id(self.grid)
+        if common not in shared:
+            shared[common] = take_blocks(self.grid_offsets, chosen)
+        rows, offsets = shared[common]
+        seen = self.seen[rows]
+        values = self.values[take_blocks(self.offsets, chosen)[0]]
+        return Series(keep(offsets, seen), self.grid[rows[seen]], values, self.noise)
+
 
 @dataclass(frozen=True, eq=False)
 class Observations(Trajectories):
@@ -89,16 +147,16 @@ class Observations(Trajectories):
         if len(self.series) != len(self.variables) or len(self.end) != n or len(self.ids) != n:
             raise DataError("Observations needs one series per variable, and one start, end and id per trajectory")
         check_window(self.ids, self.start, self.end)
-        checked: set[tuple[int, int]] = set()  # series without holes share their arrays
+        checked: set[tuple[int, ...]] = set()  # series without holes share their arrays
         for variable, s in zip(self.variables, self.series):
-            fits = len(s.offsets) == n + 1 and s.offsets[0] == 0 and s.offsets[-1] == len(s.times) == len(s.values)
+            times = s.times
+            fits = len(s.offsets) == n + 1 and s.offsets[0] == 0 and s.offsets[-1] == len(times) == len(s.values)
             if not fits or (np.diff(s.offsets) < 0).any():
                 raise DataError(f"variable {variable.name!r}: offsets, times and values do not fit together")
-            pair = (id(s.offsets), id(s.times))
-            if pair not in checked:
+            if s.key not in checked:
                 what = f"variable {variable.name!r}, observation"
-                check_times(self.ids, s.offsets, s.times, self.start, self.end, what, ties=False)
-                checked.add(pair)
+                check_times(self.ids, s.offsets, times, self.start, self.end, what, ties=False)
+                checked.add(s.key)
 
     @classmethod
     def from_likelihoods(
@@ -161,7 +219,7 @@ class Observations(Trajectories):
     @property
     def n_values(self) -> int:
         """Number of values seen, over all variables."""
-        return sum(len(s.times) for s in self.series)
+        return sum(len(s.values) for s in self.series)
 
     @property
     def n_informative(self) -> int:
@@ -184,15 +242,8 @@ class Observations(Trajectories):
     def select(self, trajectories: ArrayLike) -> Observations:
         """Return the chosen trajectories, by number, in that order."""
         chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
-        series = []
-        shared: dict[tuple[int, int], tuple[IntArray, IntArray, FloatArray]] = {}  # times that variables have in common
-        for s in self.series:
-            key = id(s.offsets), id(s.times)
-            if key not in shared:
-                rows, offsets = take_blocks(s.offsets, chosen)
-                shared[key] = rows, offsets, s.times[rows]
-            rows, offsets, times = shared[key]
-            series.append(Series(offsets, times, s.values[rows], s.noise))
+        shared: dict[Any, Any] = {}
+        series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
         return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids)
 

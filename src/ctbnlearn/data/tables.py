@@ -9,7 +9,7 @@ import numpy as np
 
 from ctbnlearn.data.columns import Column, decode, read_specs
 from ctbnlearn.data.messages import shown
-from ctbnlearn.data.observations import Observations, Series
+from ctbnlearn.data.observations import HoledSeries, Observations, Series
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.ragged import keep
 from ctbnlearn.data.roles import Roles, check_flag, read_roles
@@ -91,6 +91,9 @@ def read_table(
         found.append(column.variable)
         if column.seen.all():  # no hole: wide columns share the times
             series.append(Series(block.offsets, block.times, column.values, column.noise))
+        elif column.seen.mean() > 1 / 8:
+            values = column.values[column.seen]
+            series.append(HoledSeries(block.offsets, block.times, column.seen, values, column.noise))
         else:
             offsets, times = keep(block.offsets, column.seen), block.times[column.seen]
             series.append(Series(offsets, times, column.values[column.seen], column.noise))

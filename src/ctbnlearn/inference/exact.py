@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference.statistics import Statistics, as_parents
-from ctbnlearn.inference.timeline import Evidence, Timeline
+from ctbnlearn.inference.timeline import Evidence, Timeline, query_grid
 from ctbnlearn.inference.uniformisation import cross_weights, n_substeps, n_terms, poisson_weights, propagate, series
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.joint import Generator, JointSpace
@@ -211,17 +211,8 @@ def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
 
 def _posterior(network: CTBN, evidence: Any, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:
     engine = _Engine(network, evidence)
-    n = len(engine.evidence.start)
-    grid = np.asarray(times, float)
-    if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
-        raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")
-    grid = np.broadcast_to(grid, (n, grid.shape[-1]))
-    early = np.argwhere(grid < engine.evidence.start[:, None])
-    if early.size:
-        b, k = early[0]
-        who, start = engine.evidence.ids[b], engine.evidence.start[b]
-        raise ParameterError(f"time {grid[b, k]} lies before the start {start} of trajectory {who!r}")
-    out = {v.name: np.empty((n, grid.shape[1], v.n_states)) for v in network.variables}
+    grid = query_grid(times, engine.evidence.start, engine.evidence.ids)
+    out = {v.name: np.empty((*grid.shape, v.n_states)) for v in network.variables}
     for line in engine.timelines(grid, columns=3 * (grid.shape[1] + 20)):
         alphas = engine.forward(line)[0]
         betas = engine.backward(line) if backward else None

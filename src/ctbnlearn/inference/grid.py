@@ -68,7 +68,7 @@ def build_blocks(obs: Observations, step: float, *, max_cells: int, queries: Flo
     """
     n = obs.n_trajectories
     asked = np.empty((n, 0)) if queries is None else queries
-    seen = sum(np.diff(s.offsets) for s in {id(s.times): s for s in obs.series}.values())
+    seen = sum(np.diff(s.offsets) for s in {s.key: s for s in obs.series}.values())
     rough = seen + asked.shape[1] + (obs.end - obs.start) / step
     order = np.argsort(rough, kind="stable")
     parts = []

@@ -18,6 +18,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
 from ctbnlearn.inference.statistics import Statistics, count_statistics
+from ctbnlearn.inference.timeline import query_grid
 from ctbnlearn.model.ctbn import CTBN
 
 SETTLED: dict[str, Any] = {"tol": 1e-7, "max_sweeps": 500}
@@ -57,14 +58,7 @@ def smooth(
     (2, 3, 2)
     """
     check_same_variables(network, obs)
-    grid = np.asarray(times, float)
-    n = obs.n_trajectories
-    if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
-        raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")
-    grid = np.broadcast_to(grid, (n, grid.shape[-1]))
-    if (grid < obs.start[:, None]).any():
-        b, k = np.argwhere(grid < obs.start[:, None])[0]
-        raise ParameterError(f"time {grid[b, k]} lies before the start {obs.start[b]} of trajectory {obs.ids[b]!r}")
+    grid = query_grid(times, obs.start, obs.ids)
     engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision, device=device)
     found = engine.marginals(_rates(network, inference), **SETTLED)
     return {v.name: found[:, :, i, : v.n_states] for i, v in enumerate(network.variables)}

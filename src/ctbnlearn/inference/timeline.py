@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
@@ -20,6 +21,25 @@ from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.segments import Segments
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
+
+
+def query_grid(times: ArrayLike, start: FloatArray, ids: Sequence[Any]) -> FloatArray:
+    """Times asked for as (n_trajectories, n_times), checked: finite, none before the start of a trajectory."""
+    n = len(start)
+    try:
+        grid = np.asarray(times, float)
+    except (TypeError, ValueError):
+        grid = np.full((), np.nan)
+    if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
+        raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")
+    grid = np.broadcast_to(grid, (n, grid.shape[-1]))
+    early = np.argwhere(grid < start[:, None])
+    if early.size:
+        b, k = early[0]
+        raise ParameterError(
+            f"time {grid[b, k]} lies before the start {start[b]} of trajectory {ids[b]!r}; ask for later times"
+        )
+    return grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +145,7 @@ class Evidence:
         parts.append((np.repeat(np.arange(size), queries.shape[1]), queries.reshape(-1)))
         if block is not None:
             # variables of a wide table share their times: lay each array out once
-            distinct = {(id(s.offsets), id(s.times)): s for s in block.series}
+            distinct = {s.key: s for s in block.series}
             parts += [(owner(s.offsets), s.times) for s in distinct.values()]
         if self.segments is not None:
             for column in (self.segments.begin[rows], self.segments.finish[rows]):
@@ -148,13 +168,13 @@ class Evidence:
         else:
             where = {key: begin[3 + k] for k, key in enumerate(distinct)}
             for s in block.series:
-                if not len(s.times):
+                if not len(s.values):
                     seen.append(None)
                     continue
                 log_likelihood = s.log_likelihood()
                 table = np.zeros((n_boundaries, size, log_likelihood.shape[1]))
-                at = where[id(s.offsets), id(s.times)]
-                table[place[at : at + len(s.times)], owner(s.offsets)] = log_likelihood
+                at = where[s.key]
+                table[place[at : at + len(s.values)], owner(s.offsets)] = log_likelihood
                 seen.append(table)
         asked = place[begin[2] : begin[3]].reshape(size, -1).T
         fixed, jumps = self._continuous(times[:, 0], rows) if self.segments is not None else (None, None)

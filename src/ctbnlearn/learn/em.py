@@ -19,7 +19,6 @@ from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
-from ctbnlearn.structure.projection import Projection
 
 
 @dataclass(frozen=True)
@@ -200,14 +199,3 @@ class EM:
             value += sum(float(np.log(p).sum()) for p in self.initial)
         self.history.add(value, phase)
         return value
-
-    def best_statistics(self) -> tuple[list[int], list[FloatArray], list[FloatArray]]:
-        """Number of every node's heaviest set among those that drive its paths, and its tables (U, S), (U, S, S)."""
-        best, dwell, transitions = [], [], []
-        for i, pool in enumerate(self.belief.pools):
-            active, weights = self.belief.active[i], self.belief.weights[i]
-            best.append(int(active[np.argmax(weights[active])]))
-            single = Projection(pool, self.belief.problems[i].sets.take(np.array(best[-1:])), self.belief.cards)
-            dwell.append(single.gather(self.found.dwell[i]))
-            transitions.append(single.gather(self.found.transitions[i]))
-        return best, dwell, transitions

@@ -23,7 +23,7 @@ from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
-from ctbnlearn.structure.tables import tables_for
+from ctbnlearn.structure.tables import table_of, tables_for
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -328,7 +328,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         totals = count_statistics(data)
         check_allowed(totals, possible)
         tables = tables_for(data, rules.allowed, rules.largest)
-        problems, weights = [], []
+        problems, weights, chosen = [], [], []
         value = 0.0
         for i in range(len(cards)):
             mean_rate = overall_rate(totals, i)
@@ -341,12 +341,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 weights.append(problem.weights(groups))
                 value += float(problem.mixture(groups).value(weights[-1]))
             problems.append(problem)
+            best = int(np.argmax(weights[-1]))
+            notable = problem.sets.notable(problem.sets.edge_probabilities(weights[-1]), weights[-1])
+            chosen.append([(k, *table_of(groups, k)) for k in [best, *(k for k in notable if k != best)]])
         edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
         self._set_weights(rules, problems, weights, edges)
-        best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
-        heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
-        initial = learned_initial(self.initial_distribution, data.variables, best.initial)
-        self._set_network(data.variables, problems, heaviest, best.dwell, best.transitions, initial)
+        initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
+        self._set_network(data.variables, problems, chosen, initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
@@ -387,7 +388,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         )
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
-        self._set_network(data.variables, em.belief.problems, *em.best_statistics(), initial)
+        self._set_network(data.variables, em.belief.problems, em.belief.tables(em.found), initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         self.pools_ = em.belief.pool_names()

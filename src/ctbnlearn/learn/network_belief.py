@@ -25,7 +25,7 @@ from ctbnlearn.structure.expected import PoolMoments, pool_moments
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem
 from ctbnlearn.structure.projection import Projection
-from ctbnlearn.structure.tables import Group
+from ctbnlearn.structure.tables import Group, table_of
 
 MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
 ACTIVE_STATES = 16, 640, 256  # joint states of the active parents of a node: at least; of all nodes; at most
@@ -50,6 +50,8 @@ class DenseBelief:
         Per node the weights of all its sets.
     active
         Per node the numbers of the sets in its belief.
+    noted
+        Per node the tables of sets outside the pool that hold an edge of noticeable probability.
     room
         Active parents and joint states that the path rates make room for.
     mean_field
@@ -73,6 +75,7 @@ class DenseBelief:
         self.beliefs = [
             NodeBelief(p, Projection(pool, p.sets, cards), w) for p, pool, w in zip(problems, self.pools, weights)
         ]
+        self.noted: list[dict[tuple[int, ...], tuple[FloatArray, FloatArray]]] = [{} for _ in problems]
 
     def update_rates(self, found: JointTables) -> None:
         """Rate posteriors from expected statistics."""
@@ -101,6 +104,33 @@ class DenseBelief:
     def pool_names(self) -> list[tuple[str, ...]] | None:
         """Per node the candidates that sets were made of, where not all were."""
         return None
+
+    def tables(self, found: JointTables) -> list[list[tuple[int, FloatArray, FloatArray]]]:
+        """Per node the numbers of some parent sets, with their tables (U, S) and (U, S, S).
+
+        First the heaviest of those that drive the paths; then, of the sets whose tables are at hand, those in which
+        edges of noticeable probability weigh most.
+        """
+        out = []
+        for i, edges in enumerate(self.edges().T):
+            sets, weights, active = self.problems[i].sets, self.weights[i], self.active[i]
+            at_hand = [self._at_hand(i, sets.numbers(k)) for k in range(len(sets))]
+            best = int(active[np.argmax(weights[active])])
+            others = sets.notable(edges, weights * at_hand)
+            chosen = [best, *(k for k in others if k != best)]
+            out.append([(k, *self._table(i, sets.take(np.array([k])), found)) for k in chosen])
+        return out
+
+    def _at_hand(self, node: int, parents: tuple[int, ...]) -> bool:
+        return set(parents) <= set(self.pools[node]) or parents in self.noted[node]
+
+    def _table(self, node: int, single: ParentSets, found: JointTables) -> tuple[FloatArray, FloatArray]:
+        """Tables of one set, from the joint table of the active parents where they hold it."""
+        parents = single.numbers(0)
+        if not set(parents) <= set(self.pools[node]):
+            return self.noted[node][parents]
+        projection = Projection(self.pools[node], single, self.cards)
+        return projection.gather(found.dwell[node]), projection.gather(found.transitions[node])
 
     def edges(self) -> FloatArray:
         """Probability of every edge [source, target]."""
@@ -186,13 +216,14 @@ class SparseBelief(DenseBelief):
         """Weigh the sets of every node, then choose the active ones."""
         rows = list(engine.rows()) if engine.keep_rows else engine.rows
         if self.candidates is None:
-            self._weigh_pairs(rows, rates)
+            self._list(self._weigh_pairs(rows, rates))
             costly = self._cost(rows) > COSTLY[engine.device.kind]
             if self.rules.largest > 2 or costly:
                 self.candidates, self._pooled = self._pools(), True
         if self.candidates is not None:
             self._weigh_pools(rows, rates)
         self._activate()
+        self._note()
 
     def settled(self, engine: PathEngine, rates: PathRates) -> bool:
         """Look at all pairs once more where only pools were weighed; False if pools lack a parent that matters."""
@@ -201,9 +232,7 @@ class SparseBelief(DenseBelief):
         assert self.candidates is not None
         pools = [set(c) for c in self.candidates]
         rows = list(engine.rows()) if engine.keep_rows else engine.rows
-        self._weigh_pairs(rows, rates, final=self.rules.largest <= 2)
-        result = self._result
-        assert result is not None
+        result = self._weigh_pairs(rows, rates)
         missed = [
             any(w > MISSED and not pool.issuperset(sets.numbers(k)) for k, w in enumerate(weights))
             for pool, sets, weights in zip(pools, result.sets, result.weights)
@@ -212,7 +241,9 @@ class SparseBelief(DenseBelief):
             self.candidates = self._pools()
             return False
         if self.rules.largest <= 2:
+            self._list(result)
             self._locate_active()
+            self._note()
         return True
 
     def _locate_active(self) -> None:
@@ -241,6 +272,10 @@ class SparseBelief(DenseBelief):
             out.update(listed("pool", (np.array(pool, np.int64) for pool in self.candidates or ())))
         if self._beyond is not None:
             out["beyond"] = self._beyond
+        for i, noted in enumerate(self.noted):
+            out.update(listed(f"noted/{i}/set", (np.array(numbers, np.int64) for numbers in noted)))
+            out.update(listed(f"noted/{i}/dwell", (dwell for dwell, _ in noted.values())))
+            out.update(listed(f"noted/{i}/transitions", (moves for _, moves in noted.values())))
         return out
 
     def restore(self, arrays: Arrays) -> None:
@@ -258,6 +293,10 @@ class SparseBelief(DenseBelief):
         super().restore(arrays)
         self.weights = unlisted(arrays, "weights", n)
         self._beyond = arrays.get("beyond")
+        for i in range(n):
+            count = sum(name.startswith(f"noted/{i}/set/") for name in arrays)
+            numbers, *both = (unlisted(arrays, f"noted/{i}/{key}", count) for key in ("set", "dwell", "transitions"))
+            self.noted[i] = {tuple(m.tolist()): tables for m, tables in zip(numbers, zip(*both))}
         self._pooled = "pool/0" in arrays
         if self._pooled:
             self.candidates = [tuple(pool.tolist()) for pool in unlisted(arrays, "pool", n)]
@@ -281,12 +320,13 @@ class SparseBelief(DenseBelief):
         width = float(self.pairs.columns.width)
         return 0.5 * width**2 * sum(len(r.dt) for r in rows) * sum(c**2 - 1 for c in self.cards)
 
-    def _weigh_pairs(self, rows: RowSource, rates: PathRates, final: bool = True) -> None:
+    def _weigh_pairs(self, rows: RowSource, rates: PathRates) -> PairResult:
         assert self.pairs is not None
-        result = self.pairs.run(rows, rates.tilt)
-        self._result = result
-        if not final:
-            return
+        self._result = self.pairs.run(rows, rates.tilt)
+        return self._result
+
+    def _list(self, result: PairResult) -> None:
+        """List the heaviest sets of a pass over all pairs."""
         self.problems = [self.build(i, sets) for i, sets in enumerate(result.sets)]
         self.weights = list(result.weights)
         self._beyond = self._groups = None
@@ -340,13 +380,19 @@ class SparseBelief(DenseBelief):
             self.pools.append(pool)
             self.beliefs.append(belief)
 
+    def _note(self) -> None:
+        """Keep the tables of sets that hold an edge of noticeable probability, but drive no paths."""
+        for i, edges in enumerate(self.edges().T):
+            sets = self.problems[i].sets
+            outside = [
+                k for k in sets.notable(edges, self.weights[i]) if not set(sets.numbers(k)) <= set(self.pools[i])
+            ]
+            self.noted[i] = {sets.numbers(k): self._tables(i, k) for k in outside}
+
     def _tables(self, node: int, number: int) -> tuple[FloatArray, FloatArray]:
         """Tables (U, S) and (U, S, S) of a listed set."""
         if self._groups is not None:
-            for g in self._groups[node]:
-                at = np.searchsorted(g.index, number)
-                if at < len(g.index) and g.index[at] == number:
-                    return g.dwell[at], g.transitions[at]
+            return table_of(self._groups[node], number)
         assert self._result is not None
         card = self.cards[node]
         s, t = (self.cards[j] if j >= 0 else 1 for j in self._result.sets[node].members[number])

@@ -51,7 +51,7 @@ def result_of(learner: Any, record: FitRecord) -> Result:
         learner.parent_sets_,
         learner.parent_set_weights_,
         np.array([max(0.0, 1.0 - float(w.sum())) for w in learner.parent_set_weights_]),
-        rate_tables=[[table] for table in learner.rate_tables_],
+        rate_tables=learner._rate_tables,
         history=Trace(tuple(learner.history_.objective), tuple(learner.history_.phase)),
         objective=float(learner.objective_),
         converged=bool(learner.converged_),

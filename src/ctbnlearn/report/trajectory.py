@@ -91,27 +91,23 @@ def plot_trajectory(
 def _name_states(ax: Axes, labels: list[str], colours: list[str], floor: int) -> None:
     """Write the states beside their strip, in the order of the stack and in their colours."""
     listed = list(zip(labels, colours))[:LISTED]
-    for k, (label, colour) in enumerate(listed):
-        more = len(labels) - LISTED
-        last = more > 0 and k == LISTED - 1
+
+    def write(k: int, text: str, offset: int, size: float, colour: str) -> None:
         ax.annotate(
-            f"and {more + 1} more" if last else plain(label, 18),
+            text,
             (1.0, floor + STRIP * (k + 0.5) / len(listed)),
-            (14, 0),
+            (offset, 0),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             va="center",
-            fontsize=8 if len(listed) <= 3 else 5.5,
-            color=INK,
+            fontsize=size,
+            color=colour,
         )
+
+    few = len(listed) <= 3
+    more = len(labels) - LISTED
+    for k, (label, colour) in enumerate(listed):
+        last = more > 0 and k == LISTED - 1
+        write(k, f"and {more + 1} more" if last else plain(label, 18), 14, 8 if few else 5.5, INK)
         if not last:
-            ax.annotate(
-                "■",
-                (1.0, floor + STRIP * (k + 0.5) / len(listed)),
-                (5, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                va="center",
-                fontsize=7 if len(listed) <= 3 else 5,
-                color=colour,
-            )
+            write(k, "■", 5, 7 if few else 5, colour)

@@ -11,8 +11,12 @@ between two states of j. For every pair of states x < x' and every v
 so that push > 0 says: j in state y, rather than in its first one, drives i up; for two states 2 push is the log odds
 ratio of i's equilibrium. speed says that i moves faster whichever way. Pairs and v are averaged with the inverse of
 their posterior variance as weights, so that combinations that hardly occur have little say. Where j has more than two
-states, y is the one with the largest |push|. The interval is the normal approximation at 95 %; it is that of the rates
-under one parent set, with incomplete data at the expected statistics, and so rather too narrow than too wide.
+states, y is the one with the largest |push|.
+
+The parent set is the most probable one that holds j. A learner keeps the rates of a node's most probable set, and for
+every further edge with a probability above 0.05 those of the heaviest set with that edge. The interval is the normal
+approximation at 95 %; it is that of the rates under this one set, with incomplete data at the expected statistics, and
+so rather too narrow than too wide.
 """
 
 from __future__ import annotations

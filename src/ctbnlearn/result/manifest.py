@@ -38,18 +38,18 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         out["values"] = data.n_values
         rows = n_rows(data)
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
-        out["values_per_variable"] = [len(s.times) for s in data.series]
+        out["values_per_variable"] = [len(s.values) for s in data.series]
     return {**out, "sha256": fingerprint(data)}
 
 
 def n_rows(data: Observations) -> int:
     """Number of different times of observation, over trajectories."""
     found: IntArray = np.empty(0, np.uint64)
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, ...]] = set()
     for s in data.series:
-        if (id(s.offsets), id(s.times)) in seen:  # columns without holes share their times
+        if s.key in seen:  # columns without holes share their times
             continue
-        seen.add((id(s.offsets), id(s.times)))
+        seen.add(s.key)
         # trajectory and time in one number; two pairs share one with a chance of 1e-7 for a million rows
         keys = (s.times + 0.0).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= (owner(s.offsets).astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)

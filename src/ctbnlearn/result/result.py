@@ -149,8 +149,9 @@ class Result:
 
         Columns: source, target, probability; effect, effect_low, effect_high: posterior log rate ratio with its 95 %
         interval, positive where the source drives the target to its later states; sign: "+", "-" or empty where the
-        interval holds zero; speed: log rate ratio whichever way the target moves. Effects are empty where no rates
-        are kept under a set with that edge. `ctbnlearn.result.effects` has the definitions.
+        interval holds zero; speed: log rate ratio whichever way the target moves. An effect is that under the most
+        probable parent set with the edge; it is empty where no rates are kept under such a set, as for edges of little
+        probability. `ctbnlearn.result.effects` has the definitions.
         """
         import pyarrow as pa
 

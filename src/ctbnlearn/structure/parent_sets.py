@@ -14,6 +14,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 
 MAX_SETS = 50_000_000
+NOTABLE = 0.05  # probability above which an edge gets an effect
 
 
 class ParentSets(Sequence[tuple[str, ...]]):
@@ -64,6 +65,23 @@ class ParentSets(Sequence[tuple[str, ...]]):
         out = np.zeros((len(self), len(self.names) + 1), bool)
         np.put_along_axis(out, np.where(self.members < 0, len(self.names), self.members), True, axis=1)
         return out[:, :-1]
+
+    def notable(self, edges: FloatArray, weights: FloatArray) -> list[int]:
+        """For each edge of noticeable probability the number of the heaviest set with it; heaviest first, each once.
+
+        Parameters
+        ----------
+        edges : (n_variables,)
+            Probability of an edge from each variable.
+        weights : (n_sets,)
+            Weights of the sets; those of weight zero do not count.
+        """
+        found = set()
+        for j in np.flatnonzero(edges > NOTABLE):
+            inside = np.where((self.members == j).any(1), weights, 0.0)
+            if inside.any():
+                found.add(int(np.argmax(inside)))
+        return sorted(found, key=lambda k: -weights[k])
 
     def edge_probabilities(self, weights: FloatArray) -> FloatArray:
         """Total weight of the sets that hold each node, shape (n_variables,)."""

@@ -7,7 +7,7 @@ Sets with tables of one shape are kept together as a `Group`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,15 @@ class Group:
     index: IntArray
     dwell: FloatArray
     transitions: FloatArray
+
+
+def table_of(groups: Iterable[Group], number: int) -> tuple[FloatArray, FloatArray]:
+    """Tables (U, S) and (U, S, S) of one parent set."""
+    for group in groups:
+        at = int(np.searchsorted(group.index, number))
+        if at < len(group.index) and group.index[at] == number:
+            return group.dwell[at], group.transitions[at]
+    raise KeyError(number)
 
 
 class Tables(Protocol):
