@@ -171,8 +171,8 @@ class CTPC(FittedNetwork, BaseEstimator):
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         groups = [next(tables.groups(i, problem.sets)) for i, problem in enumerate(problems)]
         initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
-        dwell, transitions = [g.dwell[0] for g in groups], [g.transitions[0] for g in groups]
-        self._set_network(data.variables, problems, [0] * len(parents), dwell, transitions, initial)
+        chosen = [[(0, g.dwell[0], g.transitions[0])] for g in groups]
+        self._set_network(data.variables, problems, chosen, initial)
         self.parent_sets_ = [problem.sets for problem in problems]
         self.parent_set_weights_ = [np.ones(1) for _ in parents]
         self.objective_ = float(sum(problem.scores([g])[0] for problem, g in zip(problems, groups)))

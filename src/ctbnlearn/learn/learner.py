@@ -318,7 +318,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
         heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
         initial = learned_initial(self.initial_distribution, data.variables, best.initial)
-        self._set_network(data.variables, problems, heaviest, best.dwell, best.transitions, initial)
+        chosen = [[found] for found in zip(heaviest, best.dwell, best.transitions)]
+        self._set_network(data.variables, problems, chosen, initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
@@ -350,7 +351,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         em = fit_incomplete(data, rules, judgement, possible, settings, Progress(self.progress), self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
-        self._set_network(data.variables, em.belief.problems, *em.best_statistics(), initial)
+        chosen = [[found] for found in zip(*em.best_statistics())]
+        self._set_network(data.variables, em.belief.problems, chosen, initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         self.pools_ = em.belief.pool_names()

@@ -296,9 +296,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         """Posterior-mean rates of the present parents."""
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         tables = [next(iter(scorer.tables.groups(i, p.sets))) for i, p in enumerate(problems)]
-        dwell, transitions = [g.dwell[0] for g in tables], [g.transitions[0] for g in tables]
         initial = learned_initial(self.initial_distribution, data.variables, starts)
-        self._set_network(data.variables, problems, [0] * len(problems), dwell, transitions, initial)
+        chosen = [[(0, g.dwell[0], g.transitions[0])] for g in tables]
+        self._set_network(data.variables, problems, chosen, initial)
 
     def _grade(self, scorer: SetScorer, parents: Parents) -> None:
         """Parents found, and how much hangs on each edge."""
