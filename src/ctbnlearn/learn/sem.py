@@ -75,8 +75,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ----------
     edge_probabilities_ : (n, n)
         How much the score hangs on each edge [source, target], for a ranking: 1 / (1 + exp(-d)), d the score with the
-        edge less the score without it, the other parents held. It is above one half for the edges of `network_` and
-        below for all others, and overconfident: what else could explain the data is not weighed.
+        edge less the score without it, the other parents held. Once EM has converged it is above one half for the
+        edges of `network_` and below for all others. It is overconfident: what else could explain the data is not
+        weighed.
     network_, rate_tables_, result_, history_, converged_, n_iter_, feature_names_in_, n_features_in_
         As in `StructureLearner`.
     parent_sets_, parent_set_weights_
