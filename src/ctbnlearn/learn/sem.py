@@ -75,8 +75,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ----------
     edge_probabilities_ : (n, n)
         How much the score hangs on each edge [source, target], for a ranking: 1 / (1 + exp(-d)), d the score with the
-        edge less the score without it, the other parents held. It is above one half for the edges of `network_` and
-        below for all others, and overconfident: what else could explain the data is not weighed.
+        edge less the score without it, the other parents held. Once EM has converged it is above one half for the
+        edges of `network_` and below for all others. It is overconfident: what else could explain the data is not
+        weighed.
     network_, rate_tables_, result_, history_, converged_, n_iter_, feature_names_in_, n_features_in_
         As in `StructureLearner`.
     parent_sets_, parent_set_weights_
@@ -296,9 +297,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         """Posterior-mean rates of the present parents."""
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         tables = [next(iter(scorer.tables.groups(i, p.sets))) for i, p in enumerate(problems)]
-        dwell, transitions = [g.dwell[0] for g in tables], [g.transitions[0] for g in tables]
         initial = learned_initial(self.initial_distribution, data.variables, starts)
-        self._set_network(data.variables, problems, [0] * len(problems), dwell, transitions, initial)
+        chosen = [[(0, g.dwell[0], g.transitions[0])] for g in tables]
+        self._set_network(data.variables, problems, chosen, initial)
 
     def _grade(self, scorer: SetScorer, parents: Parents) -> None:
         """Parents found, and how much hangs on each edge."""
