@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
+    from ctbnlearn.data.threshold import ThresholdNoise as ThresholdNoise
     from ctbnlearn.data.variables import Variable as Variable
     from ctbnlearn.data.writers import write_paths as write_paths
     from ctbnlearn.data.writers import write_table as write_table
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ctbnlearn.result.rate_table import RateTable as RateTable
     from ctbnlearn.result.result import Result as Result
     from ctbnlearn.structure.metrics import edge_scores as edge_scores
+    from ctbnlearn.structure.metrics import interpolated_aupr as interpolated_aupr
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
     from ctbnlearn.structure.search import hill_climb as hill_climb
     from ctbnlearn.structure.search import tabu_search as tabu_search
@@ -57,10 +59,12 @@ _HOME = {
     "Segments": "data.segments",
     "Statistics": "inference.statistics",
     "StructureLearner": "learn.learner",
+    "ThresholdNoise": "data.threshold",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
     "edge_scores": "structure.metrics",
     "hill_climb": "structure.search",
+    "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",
     "observe": "data.observations",
     "random_network": "model.random_network",

@@ -52,6 +52,8 @@ TABLES = {
     "unknown noise": (GOOD, ["--noise", "a=poisson:1"], "'poisson:1' is not an observation model"),
     "noise without a number": (GOOD, ["--noise", "a=gaussian"], "'gaussian' is not an observation model"),
     "negative variance": (GOOD, ["--noise", "a=gaussian:-1:0,1"], "variance must be positive"),
+    "threshold without its spread": (GOOD, ["--noise", "a=threshold:1"], "'threshold:1' is not an observation model"),
+    "threshold of no number": (GOOD, ["--noise", "a=threshold:1:-2"], "sd must be positive"),
     "noise for nobody": (GOOD, ["--noise", "zz=labels:0.1"], "unknown variables 'zz'"),
     "noise twice": (GOOD, ["--noise", "a=labels:0.1", "--noise", "a=labels:0.2"], "'a' twice"),
     "noise for all and one": (GOOD, ["--noise", "labels:0.1", "--noise", "a=labels:0.2"], "name a variable in each"),
@@ -73,6 +75,10 @@ TABLES = {
         GOOD, ["--required", "{d}/edges.csv", "--forbidden", "{d}/edges.csv"], "both required and forbidden"),
     "required, not a candidate": (
         GOOD, ["--required", "{d}/edges.csv", "--candidates", "{d}/back.csv"], "not among `candidates`"),
+    "exogenous stranger": (GOOD, ["--exogenous", "a,zz"], "exogenous: unknown variable 'zz'"),
+    "exogenous stranger, checked": (GOOD, ["--exogenous", "zz", "--check"], "exogenous: unknown variable 'zz'"),
+    "required into exogenous": (
+        GOOD, ["--exogenous", "b", "--required", "{d}/edges.csv"], "'b' is exogenous: it has no parents"),
     "no settings file": (GOOD, ["--config", "{d}/none.toml"], "none.toml: there is no such file"),
     "settings that are no TOML": (GOOD, ["--config", "{d}/d.csv"], "d.csv: not a TOML file"),
     "unknown setting": (GOOD, ["--config", "{d}/unknown.toml"], "unknown.toml: unknown setting 'maximum'"),

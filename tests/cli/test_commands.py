@@ -135,6 +135,13 @@ def test_edge_lists_and_the_settings_file(run, complete, tmp_path):
     assert told["reading"]["complete"] is True
     assert result.edge_probabilities[0, 1] == 1
     assert result.edge_probabilities[2, 1] == result.edge_probabilities[1, 2] == 0
+    for k, extra in enumerate((["--exogenous", "x1, x2"], ["--config", tmp_path / "exogenous.toml"])):
+        (tmp_path / "exogenous.toml").write_text('exogenous = ["x1", "x2"]\n')
+        assert run("learn", complete, "--complete", *extra, "-q", "--out", tmp_path / f"e{k}")[0] == 0
+        found = cl.load_result(tmp_path / f"e{k}")
+        assert not found.edge_probabilities[:, 1:].any()
+        assert found.edge_probabilities[1:, 0].any()
+        assert found.manifest["settings"]["learner"]["exogenous"] == ["x1", "x2"]
     allowed = [("x0", "x1"), ("x0", "x2"), ("x1", "x0"), ("x2", "x0")]
     (tmp_path / "candidates.csv").write_text("source,target\n" + "".join(f"{s},{t}\n" for s, t in allowed))
     assert run("learn", complete, "--complete", "--candidates", tmp_path / "candidates.csv", "-q",
@@ -161,6 +168,13 @@ def test_check_says_what_was_understood(run, tmp_path):
     assert found["memory_bytes"] > 0
     assert found["seconds"] > 0
     assert os.listdir(tmp_path) == ["d.csv"]
+
+
+def test_check_points_at_what_never_changes(run, tmp_path):
+    (tmp_path / "d.csv").write_text("id,time,sex,job\n1,0,f,0\n1,1,f,1\n2,0,m,1\n2,4,m,0\n")
+    _, out, _ = run("learn", tmp_path / "d.csv", "--check")
+    assert "sex       2 states: 'f', 'm'; never changes (can anything drive it? see --exogenous)" in out
+    assert "job       2 states: 0, 1; 2 changes" in out
 
 
 def test_check_of_complete_paths(run, complete):

@@ -17,6 +17,7 @@ from ctbnlearn.data.noise import GaussianNoise, LabelNoise, RawLikelihoods
 from ctbnlearn.data.pyagrum import read_pyagrum
 from ctbnlearn.data.pyctbn import read_pyctbn
 from ctbnlearn.data.tables import read_table
+from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.errors import DataError, ParameterError
 
 GOOD = "id,time,a,b\n1,0,x,0\n1,1,y,1\n"
@@ -159,6 +160,19 @@ CASES = {
         {"noise": GAUSS},
         DataError,
         ["line 3", "'a'", "finite", "correct"],
+    ),
+    "no logarithm": (
+        "id,time,a\n1,0,0.3\n1,1,0\n",
+        {"noise": ThresholdNoise(log=True)},
+        DataError,
+        ["line 3", "'a'", "above zero", "correct"],
+    ),
+    "no spread": ("id,time,a\n1,0,3\n1,1,3\n", {"noise": ThresholdNoise()}, DataError, ["'a'", "equal", "give"]),
+    "three states at a threshold": (
+        "id,time,a\n1,0,3\n1,1,4\n",
+        {"noise": ThresholdNoise(), "states": {"a": [1, 2, 3]}},
+        ParameterError,
+        ["'a'", "3 states", "two"],
     ),
     "measurement without states": (
         "id,time,a\n1,0,0.3\n",

@@ -66,6 +66,30 @@ def test_gaussian_noise_has_its_moments():
     )
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_threshold_noise_samples_what_its_likelihood_says(log):
+    """By Bayes' rule, not by Phi: the share of "over" among values near y is the normalised likelihood."""
+    model = cl.ThresholdNoise(2.0, 0.5, log=log).bind(cl.Variable("a", ("under", "over")))
+    codes = np.repeat([0, 1], 200_000)
+    y = model.sample(codes, np.random.default_rng(0))
+    edges = np.quantile(y, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+    for low, high in zip(edges, edges[1:]):
+        near = (y >= low) & (y <= high)
+        p = np.exp(model.log_likelihood(y[near]))
+        np.testing.assert_allclose(p.sum(1), 1)
+        assert codes[near].mean() == pytest.approx(p[:, 1].mean(), abs=0.01)
+    signal = np.log(y) if log else y
+    assert (signal.mean(), signal.std()) == pytest.approx((2.0, 0.5), abs=0.01)
+
+
+def test_threshold_noise_is_monotone_and_finite_far_out():
+    table = cl.ThresholdNoise(0.0, 1.0).log_likelihood(np.array([-1e3, -40.0, -1.0, 0.0, 3.0, 1e3]))
+    assert np.isfinite(table).all()
+    assert (np.diff(table[:, 1]) >= 0).all()
+    assert (np.diff(table[:, 0] - table[:, 1]) < 0).all()
+    assert np.exp(table[2, 1]) == pytest.approx(0.15865525, abs=1e-8)
+
+
 def test_label_noise_follows_its_confusion_matrix():
     net = cl.random_network(1, dynamics="random", n_states=3, rng=0)
     confusion = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.0, 0.0, 1.0]]
@@ -96,6 +120,13 @@ def test_noise_by_variable():
         (lambda: cl.GaussianNoise(variance=1.0, values=(1, 1)), "different"),
         (lambda: cl.GaussianNoise(1, "ab"), "different finite numbers"),
         (lambda: cl.GaussianNoise(1, 3), "different finite numbers"),
+        (lambda: cl.ThresholdNoise(np.nan, 1.0), "mean must be a finite number"),
+        (lambda: cl.ThresholdNoise(0.0, 0.0), "sd must be positive"),
+        (lambda: cl.ThresholdNoise("a"), "mean must be"),
+        (lambda: cl.ThresholdNoise(0.0, 1.0, log="yes"), "log must be"),
+        (lambda: cl.ThresholdNoise(0.0, 1.0).bind(cl.Variable("a", (0, 1, 2))), "for two"),
+        (lambda: cl.ThresholdNoise(0.0, 1.0, True).log_likelihood(np.array([1.0, -2.0])), "above zero, not -2.0"),
+        (lambda: cl.observe(cl.simulate(NET, 1, horizon=1.0, rng=0), 1, noise=cl.ThresholdNoise()), "give mean="),
         (lambda: cl.LabelNoise("x"), "matrix of probabilities"),
         (lambda: cl.LabelNoise([[1, 0], [1]]), "matrix of probabilities"),
         (lambda: cl.LabelNoise(0.1, 3), "list of labels"),

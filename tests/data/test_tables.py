@@ -13,6 +13,7 @@ import pytest
 
 from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
 from ctbnlearn.data.tables import read_table
+from ctbnlearn.data.threshold import ThresholdNoise
 
 WIDE = "id,time,a,b\n1,0,x,0\n1,1.5,,1\n2,0.25,y,\n2,3,x,0\n"
 EVENTS = "id,time,variable,value\n1,0,a,x\n1,0,b,0\n1,1.5,b,1\n2,0.25,a,y\n2,3,a,x\n2,3,b,0\n"
@@ -236,6 +237,23 @@ def test_gaussian_columns(tmp_path):
     assert rows(obs, "a") == [(1, 0.0, 0.25), (1, 2.0, -0.001)]
     padded = text.replace("0.25", " 0.25 ").replace("NA", " NA ")
     assert rows(read_table(write(tmp_path, padded), trajectory="id", noise=noise), "a")[0] == (1, 0.0, 0.25)
+
+
+def test_threshold_columns(tmp_path):
+    from scipy.stats import norm
+
+    file = write(tmp_path, "time,a,b\n0,1,3\n1,10,\n2,100,5\n")
+    noise = {"a": ThresholdNoise(log=True), "b": ThresholdNoise(sd=2.0)}
+    obs = read_table(file, noise=noise)
+    assert states(obs) == {"a": (0, 1), "b": (0, 1)}
+    spread = np.sqrt(2 / 3)  # in decades
+    expected = norm.cdf(np.array([-1, 0, 1]) / spread)
+    np.testing.assert_allclose(np.exp(obs.log_likelihood("a")), np.stack([1 - expected, expected], 1))
+    np.testing.assert_allclose(np.exp(obs.log_likelihood("b"))[:, 1], norm.cdf([-0.5, 0.5]))
+    obs = read_table(file, noise=noise, states={"a": ["low", "high"]})
+    assert states(obs)["a"] == ("low", "high")
+    given = read_table(file, noise={**noise, "b": ThresholdNoise(4.0, 1.0)})
+    np.testing.assert_allclose(np.exp(given.log_likelihood("b"))[:, 1], norm.cdf([-1, 1]))
 
 
 def test_label_noise_columns(tmp_path):

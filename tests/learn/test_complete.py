@@ -173,6 +173,21 @@ def test_a_variable_that_never_moves_is_no_trouble():
         assert np.isfinite(learner.network_.cims[0]).all()
 
 
+def test_exogenous_variables_drive_but_are_not_driven():
+    """Same answer as forbidding every edge into them; by name or by number."""
+    into = [(source, "x1") for source in ("x0", "x2", "x3")]
+    expected = cl.StructureLearner(forbidden=into).fit(PATHS)
+    for given in (["x1"], [1], ("x1", np.int64(1))):
+        found = cl.StructureLearner(exogenous=given).fit(PATHS)
+        np.testing.assert_array_equal(found.edge_probabilities_, expected.edge_probabilities_)
+    assert not found.edge_probabilities_[:, 1].any()
+    assert found.edge_probabilities_[1].any()
+    assert list(found.parent_sets_[1]) == [()]
+    assert cl.hill_climb(PATHS, exogenous=["x1"]).parents["x1"] == ()
+    every = cl.StructureLearner(exogenous=NET.names).fit(PATHS)
+    assert not every.edge_probabilities_.any()
+
+
 def test_a_variable_that_cannot_move():
     for weights in ("posterior", "mixture"):
         still = cl.Paths.from_trajectories({"a": (0, 1), "b": (0, 1)}, [([0, 0], [(0.5, "b", 1)], 1.0)])
@@ -234,6 +249,12 @@ def test_scikit_learn_rules():
         ({"required": [("x0", "x1")], "forbidden": [("x0", "x1")]}, "both required and forbidden"),
         ({"required": [("x0", "x1")], "candidates": [("x2", "x1")]}, "not among `candidates`"),
         ({"required": [("x0", "x1"), ("x2", "x1")], "max_parents": 1}, "more than max_parents=1"),
+        ({"exogenous": ["zz"]}, "exogenous: unknown variable 'zz'"),
+        ({"exogenous": [4]}, "exogenous: unknown variable 4"),
+        ({"exogenous": [True]}, "exogenous: unknown variable True"),
+        ({"exogenous": "x0"}, "exogenous must be a list"),
+        ({"exogenous": 0}, "exogenous must be a list"),
+        ({"exogenous": ["x1"], "required": [("x0", "x1")]}, "'x1' is exogenous"),
         ({"candidates": np.ones((3, 3))}, "4 x 4"),
         ({"candidates": "x0->x1"}, "list of"),
         ({"candidates": 7}, "list of"),

@@ -246,6 +246,39 @@ def test_rules_and_required_edges():
     assert learner.edge_probabilities_[2, 1] == 0
 
 
+def still_and_moving(rng):
+    """A still variable, as sex or cohort, that makes another move three times as fast; and a bystander."""
+    quick = {"still": [], "driven": ["still"], "other": []}
+    rates = {"still": np.zeros((1, 2, 2)), "driven": [[[-0.5, 0.5], [0.5, -0.5]], [[-1.5, 1.5], [1.5, -1.5]]],
+             "other": [[[-1, 1], [1, -1]]]}  # fmt: skip
+    net = cl.CTBN(dict.fromkeys(quick, (0, 1)), quick, rates)
+    return cl.observe(cl.simulate(net, 60, horizon=6.0, rng=rng), n_times=12, rng=rng + 1)
+
+
+@pytest.mark.parametrize("transitions", [None, {"still": []}])
+def test_a_still_exogenous_variable(transitions):
+    obs = still_and_moving(1)
+    learner = cl.StructureLearner(exogenous=["still"], transitions=transitions).fit(obs)
+    p = learner.edge_probabilities_
+    assert not p[:, 0].any()
+    assert p[0, 1] > 0.9
+    assert p[0, 2] < 0.5
+    span = (obs.end - obs.start).sum()
+    leave = -np.diag(learner.network_.cims[0][0])
+    assert (leave * span < 5).all()  # a handful of moves in all the time watched, at most
+    if transitions is not None:
+        assert not leave.any()
+
+
+def test_a_still_variable_that_nobody_explained():
+    learner = cl.StructureLearner().fit(still_and_moving(1))
+    p = learner.edge_probabilities_
+    assert np.isfinite(p).all()
+    assert p[0, 1] > 0.9
+    assert p[1:, 0].max() < 0.9  # nothing is said to drive what never moved
+    assert any("What drives still cannot be told" in text for text in learner.result_.manifest["warnings"])
+
+
 def test_after_learning():
     net, obs = small(n_trajectories=20)
     learner = cl.StructureLearner().fit(obs)

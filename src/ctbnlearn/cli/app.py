@@ -21,7 +21,8 @@ SEED = typer.Option("--seed", min=0, help="Seed of the random numbers.")
 NOISE = typer.Option(
     "--noise",
     metavar="[VARIABLE=]MODEL",
-    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state) or labels:ERROR. "
+    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state), labels:ERROR, or "
+    "threshold[:MEAN:SD] and log-threshold[:MEAN:SD] (two states: under, over). "
     "May be repeated; without a variable it holds for all.",
 )
 TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Guessed from usual names.")
@@ -75,6 +76,9 @@ def learn(
     ] = None,
     forbidden: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there.")] = None,
     required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
+    exogenous: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Variables that nothing drives: no edges into them.")
+    ] = None,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Rounds of EM at most.")] = None,
     show: Annotated[
         str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
@@ -114,6 +118,7 @@ def learn(
         "candidates": candidates,
         "forbidden": forbidden,
         "required": required,
+        "exogenous": _words(exogenous),
         "max_iter": max_iter,
         "start": start,
         "end": end,

@@ -68,7 +68,7 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
     lines.append(f"variables:     {len(found['variables'])}")
     width = max(8, *(len(v["name"]) for v in found["variables"]))
     for v in found["variables"]:
-        text = f"  {v['name']:<{width}}  {len(v['states'])} states: {named(v['states'])}; {v['changes']} changes"
+        text = f"  {v['name']:<{width}}  {len(v['states'])} states: {named(v['states'])}; {_changes_in_words(v)}"
         if not found["complete"]:
             rate = "-" if v["per_dwell"] is None else f"{v['per_dwell']:.1f}"
             text += f"; {v['missing']:.1%} missing; {rate} observations per dwell (at most)"
@@ -78,6 +78,10 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
         "good to a factor of five"
     )
     return lines
+
+
+def _changes_in_words(v: Mapping[str, Any]) -> str:
+    return f"{v['changes']} changes" if v["changes"] else "never changes (can anything drive it? see --exogenous)"
 
 
 def _changes(series: Series) -> int:

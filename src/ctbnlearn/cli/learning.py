@@ -29,11 +29,13 @@ SHOWN = 0.1  # edges below this probability are not printed
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
+    from ctbnlearn.structure.problem import exogenous_nodes
 
     with Progress(quiet or as_json) as progress:
         read = read_data(data, resolve_columns(data, settings.reading, progress.note))
         for path in settings.graphs.values():
             read_edges(path, read.names)
+        exogenous_nodes(settings.learner.get("exogenous"), read.names)
         found = check_values(read, settings.learner)
     if as_json:
         print_json(found)

@@ -16,6 +16,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
 from ctbnlearn.data.source import Source
 from ctbnlearn.data.tables import read_table
+from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.errors import DataError, ParameterError
 
 TRAJECTORY_NAMES = ("trajectory", "id", "unit", "subject", "patient", "person", "machine", "replicate")
@@ -99,6 +100,8 @@ def read_noise(texts: Any) -> Any:
     --------
     >>> read_noise(["signal=gaussian:0.2:-1,1", "pain=labels:0.05"])
     {'signal': GaussianNoise(variance=0.2, values=(-1.0, 1.0)), 'pain': LabelNoise(confusion=0.05, labels=None)}
+    >>> read_noise("log-threshold:2:0.5")
+    ThresholdNoise(mean=2.0, sd=0.5, log=True)
     >>> read_noise("labels:0.05")
     LabelNoise(confusion=0.05, labels=None)
     """
@@ -133,13 +136,16 @@ def _model(text: Any) -> Any:
         if kind == "gaussian" and len(rest) in (1, 2):
             values = tuple(float(v) for v in rest[1].split(",")) if len(rest) == 2 else None
             return GaussianNoise(float(rest[0]), values)
+        if kind in ("threshold", "log-threshold") and len(rest) in (0, 2):
+            mean, sd = map(float, rest) if rest else (None, None)
+            return ThresholdNoise(mean, sd, kind == "log-threshold")
     except (ParameterError, DataError):
         raise
     except ValueError:
         pass
     raise ParameterError(
-        f"noise {shown(text)} is not an observation model; write gaussian:VARIANCE, gaussian:VARIANCE:VALUE,VALUE,... "
-        "or labels:ERROR"
+        f"noise {shown(text)} is not an observation model; write gaussian:VARIANCE, gaussian:VARIANCE:VALUE,VALUE,..., "
+        "labels:ERROR, threshold, threshold:MEAN:SD or log-threshold likewise"
     )
 
 

@@ -34,6 +34,7 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "max_parents": ("a whole number", int),
     "max_iter": ("a whole number", int),
     "seed": ("a whole number", int),
+    "exogenous": ("a list of names", list),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
 FOREIGN = ("pyctbn", "pyagrum")
@@ -78,7 +79,7 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
-    for key in ("max_parents", "max_iter"):
+    for key in ("max_parents", "max_iter", "exogenous"):
         learner.update({key: told[key]} if key in told else {})
     if "seed" in told:
         learner["random_state"] = told["seed"]

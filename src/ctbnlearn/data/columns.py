@@ -14,6 +14,7 @@ from ctbnlearn.data.labels import HOLE, UNKNOWN, check_discovered, discover, mat
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.noise import ExactStates, LabelNoise, NoiseModel, RawLikelihoods, choose_noise
 from ctbnlearn.data.source import Cells, Order, Source
+from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -76,8 +77,10 @@ def decode(table: Source, spec: Spec, column: str, data: Any, rows: Order) -> Co
     states, values, seen = (_measured if spec.numeric else _labelled)(table, spec, column, data, rows, where)
     if not spec.allow_unseen and not seen.any():
         raise DataError(f"{where} was never observed: all its cells are blank; leave it out, or pass allow_unseen=True")
-    variable = Variable(spec.name, states)
-    return Column(variable, spec.model.bind(variable), values, seen)
+    variable, model = Variable(spec.name, states), spec.model
+    if isinstance(model, ThresholdNoise):
+        model = model.fitted(values[seen], where)
+    return Column(variable, model.bind(variable), values, seen)
 
 
 def _measured(table: Source, spec: Spec, column: str, data: FloatArray | Cells, rows: Order, where: str) -> Values:
@@ -85,6 +88,9 @@ def _measured(table: Source, spec: Spec, column: str, data: FloatArray | Cells, 
     values = table.cell_numbers(column, data, rows) if isinstance(data, Cells) else data[rows]
     if np.isinf(values).any():
         raise DataError(f"{table.place(table.first(np.isinf(values), rows), column)}: {_ENDLESS}")
+    if isinstance(spec.model, ThresholdNoise) and spec.model.log and (values <= 0).any():
+        place = table.place(table.first(values <= 0, rows), column)
+        raise DataError(f"{place}: only a number above zero has a logarithm; correct it, or leave it blank")
     states = spec.states
     if states is None:
         numbers = getattr(spec.model, "values", None)

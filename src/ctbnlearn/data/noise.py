@@ -224,8 +224,8 @@ def choose_noise(noise: Any, names: Sequence[str]) -> list[NoiseModel]:
             model = ExactStates()
         if not isinstance(model, NoiseModel):
             raise ParameterError(
-                f"variable {name!r}: noise must be None, GaussianNoise(...), LabelNoise(...) or a model like them, "
-                f"not {shown(model)}"
+                f"variable {name!r}: noise must be None, GaussianNoise(...), LabelNoise(...), ThresholdNoise(...) or "
+                f"a model like them, not {shown(model)}"
             )
         if isinstance(model, type):
             raise ParameterError(

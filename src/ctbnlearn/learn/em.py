@@ -69,7 +69,7 @@ def fit_decoupled(
     for _ in range(rounds):
         found = engine.alone(rates)
         old, rates = rates, [mask * (1 + m) / (gap + t[:, None]) for mask, (t, m) in zip(off, found)]
-        if max(abs(new.sum() / max(was.sum(), 1e-300) - 1) for new, was in zip(rates, old)) < tol:
+        if all(abs(new.sum() - was.sum()) <= tol * was.sum() for new, was in zip(rates, old)):
             break
     mean = [max(m.sum(), 1e-3) / (t.sum() * (len(t) - 1)) if t.sum() > 0 else 1.0 for t, m in found]
     return rates, mean

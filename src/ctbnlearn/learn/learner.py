@@ -44,6 +44,9 @@ class StructureLearner(BaseEstimator):
         [source, target] or a list of (source, target) names.
     forbidden, required : graph or None
         Edges that must not, or must, be there.
+    exogenous : list of names or numbers, or None
+        Variables that drive others but are driven by none, such as sex, cohort or weather: no edges into them. Their
+        own moves are learned without parents; `transitions={"sex": []}` says that one never moves.
     transitions : mapping or None
         Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of
         that variable have rate zero. Variables not named move freely.
@@ -127,6 +130,9 @@ class StructureLearner(BaseEstimator):
     listed and sets of any size can be weighed. With more candidates the paths depend on the parents in sets of
     noticeable weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
 
+    A variable that never changes says nothing of what drives it: the edges into it keep about their prior probability.
+    Name it in `exogenous` if it cannot be driven.
+
     Examples
     --------
     >>> import ctbnlearn as cl
@@ -144,6 +150,7 @@ class StructureLearner(BaseEstimator):
         candidates: Any = None,
         forbidden: Any = None,
         required: Any = None,
+        exogenous: Any = None,
         transitions: Any = None,
         weights: str = "posterior",
         rates: str = "geometric",
@@ -169,6 +176,7 @@ class StructureLearner(BaseEstimator):
         self.candidates = candidates
         self.forbidden = forbidden
         self.required = required
+        self.exogenous = exogenous
         self.transitions = transitions
         self.weights = weights
         self.rates = rates
@@ -235,7 +243,9 @@ class StructureLearner(BaseEstimator):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
-        rules = EdgeRules.build(data.names, self.max_parents, self.candidates, self.forbidden, self.required)
+        rules = EdgeRules.build(
+            data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
+        )
         judgement.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         start = self._initial_marginals(data)

@@ -139,7 +139,7 @@ def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
     if not result.converged:
         out.append("EM has not converged: raise max_iter, or tol, and learn again.")
     seen = data.get("values_per_variable")
-    starved, prior_led = [], []
+    starved, prior_led, undriven = [], [], []
     for i, name in enumerate(result.names):
         tables = result.rate_tables[i]
         if not tables or tables[0].prior is None:
@@ -147,12 +147,18 @@ def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
         jumps = tables[0].expected_transitions
         if jumps < tables[0].prior[0] * tables[0].possible.sum():
             prior_led.append(name)
+            if len(result.parent_sets[i]) > 1:
+                undriven.append(name)
         if seen is not None and seen[i] < FEW_PER_JUMP * jumps:
             starved.append(f"{name} ({seen[i] / jumps:.2g})")
     if prior_led:
         out.append(
             f"The prior dominates the rates of {_some(prior_led)}: fewer transitions were expected than the prior "
             "counts as seen."
+        )
+    if undriven:
+        out.append(
+            f"What drives {_some(undriven)} cannot be told from so few moves: name in `exogenous` what nothing drives."
         )
     if starved:
         out.append(

@@ -34,9 +34,15 @@ class EdgeRules:
 
     @classmethod
     def build(
-        cls, names: Sequence[str], max_parents: int | None, candidates: Any, forbidden: Any, required: Any
+        cls,
+        names: Sequence[str],
+        max_parents: int | None,
+        candidates: Any,
+        forbidden: Any,
+        required: Any,
+        exogenous: Any = None,
     ) -> EdgeRules:
-        """Read the graphs and raise where they contradict each other."""
+        """Read the graphs and raise where they contradict each other; parameters are those of `StructureLearner`."""
         n = len(names)
         if max_parents is not None and (
             isinstance(max_parents, bool) or not isinstance(max_parents, (int, np.integer)) or max_parents < 0
@@ -55,6 +61,14 @@ class EdgeRules:
                     f"the edge {names[j]!r} -> {names[i]!r} is both required and forbidden; drop one of them"
                 )
             allowed &= ~banned
+        for i in exogenous_nodes(exogenous, names):
+            if must[:, i].any():
+                j = int(np.flatnonzero(must[:, i])[0])
+                raise ParameterError(
+                    f"the edge {names[j]!r} -> {names[i]!r} is required, but {names[i]!r} is exogenous: it has no "
+                    "parents; drop one of them"
+                )
+            allowed[:, i] = False
         outside = np.argwhere(must & ~allowed)
         if outside.size:
             j, i = outside[0]
@@ -85,6 +99,27 @@ class EdgeRules:
     def sets(self, node: int) -> ParentSets:
         """Every parent set of a node that the rules admit."""
         return enumerate_sets(self.allowed[node], self.required[node], self.max_parents, self.names, node)
+
+
+def exogenous_nodes(exogenous: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """Numbers of the variables without parents, given by names or numbers, or a clear error.
+
+    Examples
+    --------
+    >>> exogenous_nodes(["sex", 2], ["age", "sex", "dose"])
+    (1, 2)
+    """
+    if exogenous is None:
+        return ()
+    if isinstance(exogenous, (str, bytes)) or not isinstance(exogenous, Iterable):
+        raise ParameterError(f"exogenous must be a list of variables, by name or number, not {exogenous!r}")
+    nodes = set()
+    for item in exogenous:
+        number = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+        if not (0 <= item < len(names) if number else isinstance(item, str) and item in names):
+            raise ParameterError(f"exogenous: unknown variable {item!r}; known: {list(names)}")
+        nodes.add(int(item) if number else list(names).index(item))
+    return tuple(sorted(nodes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,6 +65,7 @@ def hill_climb(
     candidates: Any = None,
     forbidden: Any = None,
     required: Any = None,
+    exogenous: Any = None,
     rate_prior: Any = "auto",
     structure_prior: Any = "size",
 ) -> SearchResult:
@@ -79,7 +80,8 @@ def hill_climb(
     >>> hill_climb(paths, max_parents=2).parents["x0"]
     ('x2',)
     """
-    return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, None)
+    rules = max_parents, candidates, forbidden, required, exogenous
+    return _search(paths, rules, rate_prior, structure_prior, None)
 
 
 def tabu_search(
@@ -91,6 +93,7 @@ def tabu_search(
     candidates: Any = None,
     forbidden: Any = None,
     required: Any = None,
+    exogenous: Any = None,
     rate_prior: Any = "auto",
     structure_prior: Any = "size",
 ) -> SearchResult:
@@ -100,23 +103,20 @@ def tabu_search(
     """
     whole(tenure, "tabu_search: tenure", 1)
     whole(patience, "tabu_search: patience", 1)
-    walk = (tenure, patience)
-    return _search(paths, max_parents, candidates, forbidden, required, rate_prior, structure_prior, walk)
+    rules = max_parents, candidates, forbidden, required, exogenous
+    return _search(paths, rules, rate_prior, structure_prior, (tenure, patience))
 
 
 def _search(
     paths: Paths,
-    max_parents: int | None,
-    candidates: Any,
-    forbidden: Any,
-    required: Any,
+    edge_rules: tuple[Any, ...],
     rate_prior: Any,
     structure_prior: Any,
     walk: tuple[int, int] | None,
 ) -> SearchResult:
     if not isinstance(paths, Paths):
         raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
-    rules = EdgeRules.build(paths.names, max_parents, candidates, forbidden, required)
+    rules = EdgeRules.build(paths.names, *edge_rules)
     judgement = Judgement(rate_prior, structure_prior)
     judgement.check(len(paths.names))
     scorer = _Scorer(paths, rules, judgement)

@@ -1,0 +1,116 @@
+"""A measured number against an uncertain threshold: the observation model of two-state variables.
+
+A variable is "over" when its signal exceeds a threshold that is itself uncertain, N(mean, sd^2). A measured y then has
+P(over | y) = Phi((y - mean) / sd), and the likelihoods, up to a factor common to both states,
+
+    p(y | over) ~ Phi((y - mean) / sd),    p(y | under) ~ 1 - Phi((y - mean) / sd):
+
+the larger y, the more it speaks for "over". The paper uses this model for gene expression, where it prints the error
+function in place of Phi and the two states the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.variables import Variable
+from ctbnlearn.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True)
+class ThresholdNoise:
+    """A number that speaks for the second of two states the more, the larger it is.
+
+    Parameters
+    ----------
+    mean, sd
+        The threshold and its uncertainty, of y or, with `log`, of ln y. Default: mean and standard deviation of the
+        column as it is read, which other data read later will not share.
+    log
+        Take the natural logarithm of y first, as for concentrations or gene expression.
+
+    Attributes
+    ----------
+    values
+        States of a column for which none are declared: 0 (under) and 1 (over).
+
+    Notes
+    -----
+    Simulated values are those of a signal that is N(mean, sd^2) when both states are equally frequent: a skew normal
+    distribution in each state.
+
+    Examples
+    --------
+    >>> model = ThresholdNoise(mean=10.0, sd=2.0).bind(Variable("gene", ("under", "over")))
+    >>> np.exp(model.log_likelihood(np.array([10.0, 12.0]))).round(3).tolist()
+    [[0.5, 0.5], [0.159, 0.841]]
+    """
+
+    mean: float | None = None
+    sd: float | None = None
+    log: bool = False
+    values: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "sd"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not number or not np.isfinite(value) or (name == "sd" and value <= 0):
+                kind = "positive and finite" if name == "sd" else "a finite number"
+                raise ParameterError(f"ThresholdNoise: {name} must be {kind}, not {value!r}")
+            object.__setattr__(self, name, float(value))
+        if not isinstance(self.log, (bool, np.bool_)):
+            raise ParameterError(f"ThresholdNoise: log must be True or False, not {self.log!r}")
+
+    def fitted(self, values: NDArray[Any], where: str) -> ThresholdNoise:
+        """Take what was left open from the values of a column; `where` begins the message if that cannot be."""
+        if (self.mean is not None and self.sd is not None) or not len(values):
+            return self
+        signal = self._signal(values)
+        mean = float(signal.mean()) if self.mean is None else self.mean
+        sd = float(signal.std()) if self.sd is None else self.sd
+        if not sd > 0:
+            raise DataError(f"{where}: all its values are equal, so sd cannot be taken from them; give it")
+        return ThresholdNoise(mean, sd, self.log)
+
+    def bind(self, variable: Variable) -> ThresholdNoise:
+        """Check that there are two states."""
+        if variable.n_states != 2:
+            raise ParameterError(
+                f"variable {variable.name!r} has {variable.n_states} states; ThresholdNoise is for two: under and over"
+            )
+        return self
+
+    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+        """Log Phi(-z) and log Phi(z) of every value's distance z from the threshold."""
+        z = (self._signal(values) - self._known("mean")) / self._known("sd")
+        return log_ndtr(np.stack([-z, z], axis=1))
+
+    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        """Skew normal values of density 2 phi(z) Phi(+-z) around the threshold."""
+        mean, sd = self._known("mean"), self._known("sd")
+        away, noise = np.abs(rng.standard_normal(len(codes))), rng.standard_normal(len(codes))
+        signal = mean + sd * (np.where(np.asarray(codes) == 1, away, -away) + noise) / np.sqrt(2)
+        return np.exp(signal) if self.log else signal
+
+    def _signal(self, values: NDArray[Any]) -> FloatArray:
+        values = np.asarray(values, float)
+        if not self.log:
+            return values
+        if (values <= 0).any():
+            raise DataError(f"ThresholdNoise with log=True needs numbers above zero, not {values[values <= 0][0]}")
+        return np.log(values)
+
+    def _known(self, name: str) -> float:
+        value = getattr(self, name)
+        if value is None:
+            raise ParameterError(f"ThresholdNoise: there is no column to take {name} from; give {name}=")
+        return float(value)
