@@ -13,6 +13,7 @@ from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
 from ctbnlearn.experiments.rows import Cell, Row, Tables, group, mean, paired, quartiles, select
+from ctbnlearn.structure.metrics import edge_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,8 +26,10 @@ NEAR_ONE = 0.95
 
 def plan(options: Options) -> list[Cell]:
     """One cell per graph and number of trajectories."""
-    graphs, sizes = (3, (10, protocol.TRAJECTORIES)) if options.quick else (protocol.GRAPHS, TRAJECTORIES)
-    return [{"graph": g, "trajectories": n, "quick": options.quick} for n in sizes for g in range(graphs)]
+    graphs, sizes, at = (3, (10, 16), 16) if options.quick else (protocol.GRAPHS, TRAJECTORIES, protocol.TRAJECTORIES)
+    return [
+        {"graph": g, "trajectories": n, "curves": n == at, "quick": options.quick} for n in sizes for g in range(graphs)
+    ]
 
 
 def run(cell: Cell, options: Options) -> Tables:
@@ -43,13 +46,9 @@ def run(cell: Cell, options: Options) -> Tables:
             learner = protocol.learner(weights, limit, cell["quick"])
             where = {**_where(cell), "weights": weights, "search": search}
             scores.append({**where, **fit_row(learner, net, obs)})
-            if cell["trajectories"] == protocol.TRAJECTORIES:
+            if cell["curves"]:
                 pairs += [{**where, **row} for row in pair_rows(learner, net)]
-        # what could be had: the same weights, nothing hidden
-        learner = protocol.learner(weights).fit(paths)
-        from ctbnlearn.structure.metrics import edge_scores
-
-        complete = edge_scores(net, learner.edge_probabilities_)
+        complete = edge_scores(net, protocol.learner(weights).fit(paths).edge_probabilities_)  # nothing hidden
         scores.append({**_where(cell), "weights": weights, "search": "complete data", **complete})
     return {"scores": scores, "pairs": pairs}
 
@@ -90,7 +89,7 @@ def draw(tables: Tables) -> Figure:
         counts_axis(ax, [row["trajectories"] for row in tables["scores"]])
         ax.set_ylim(top=1.01)
         labels(ax, "trajectories", key)
-    at = f"{protocol.TRAJECTORIES} trajectories"
+    at = f"{tables['pairs'][0]['trajectories']} trajectories"
     labels(axes[2], "false positive rate", "true positive rate", at)
     labels(axes[3], "recall", "precision", at)
     legend(axes[0], loc="lower right")

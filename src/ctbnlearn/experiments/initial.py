@@ -1,4 +1,4 @@
-"""Fig. 2 e, f: where EM starts from: the paper's heuristic (all weight on the largest sets), random, or uniform weights."""
+"""Fig. 2 e, f: where EM starts: the paper's heuristic (all weight on the largest sets), random, or uniform weights."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def compare(tables: Tables) -> Comparison:
                     wins > losses and by["aupr"][0] > 0 and by["auroc"][0] > 0,
                     f"AUROC {by['auroc'][0]:+.3f} ± {by['auroc'][1]:.3f}, AUPR {by['aupr'][0]:+.3f} ± "
                     f"{by['aupr'][1]:.3f}; AUPR higher in {wins} graphs, lower in {losses}, equal in the rest",
-                    f"Its objective is {by['objective'][0]:+.2f} ± {by['objective'][1]:.2f} nats from that of the other "
-                    "start: "
+                    f"Its objective is {by['objective'][0]:+.2f} ± {by['objective'][1]:.2f} nats from that of the "
+                    "other start: "
                     + (
                         "EM ends in the same place more often than not."
                         if _equal(rows, one, two) > 0.5
