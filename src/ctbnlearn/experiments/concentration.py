@@ -114,8 +114,8 @@ def compare(tables: Tables) -> Comparison:
         Claim(
             "With few trajectories c = 0 forces a mixture",
             few[every[0]] < uniform and inside > 0.5,
-            f"share near a corner, c={every[0]:g}: {few[every[0]]:.3f}; the mode lies inside in {100 * inside:.0f} % of "
-            "the draws",
+            f"share near a corner, c={every[0]:g}: {few[every[0]]:.3f}; the mode lies inside in {100 * inside:.0f} % "
+            "of the draws",
         ),
     ]
     settings = {

@@ -1,6 +1,7 @@
-"""Fig. 2 a-d: accuracy from noisy, incomplete data, exhaustive and greedy search (K = 4), mixture and posterior weights.
+"""Fig. 2 a-d: accuracy from noisy, incomplete data, exhaustive and greedy search (K = 4).
 
-With five nodes both searches weigh the same sets; the greedy one closes the path rates arithmetically.
+Mixture and posterior weights. With five nodes both searches weigh the same sets; the greedy one closes the path rates
+arithmetically.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
-from ctbnlearn.experiments.rows import Cell, Row, Tables, group, mean, paired, quartiles, select
+from ctbnlearn.experiments.rows import Cell, Row, Tables, column, group, mean, paired, quartiles, select
 from ctbnlearn.structure.metrics import edge_scores
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def compare(tables: Tables) -> Comparison:
         low, _, high = quartiles(here, "aupr")
         lines.append((size, weights, search, mean(here, "auroc"), mean(here, "aupr"), f"{low:.3f} to {high:.3f}"))
     claims = [_approaches(rows, sizes, weights) for weights in WEIGHTS]
-    claims += [_greedy(rows, sizes, weights) for weights in WEIGHTS]
+    claims += [_greedy(tables, sizes, weights) for weights in WEIGHTS]
     gains = {n: _gain(rows, n) for n in sizes}
     claims.append(
         Claim(
@@ -157,8 +158,11 @@ def _approaches(rows: list[Row], sizes: list[int], weights: str) -> Claim:
     )
 
 
-def _greedy(rows: list[Row], sizes: list[int], weights: str) -> Claim:
+def _greedy(tables: Tables, sizes: list[int], weights: str) -> Claim:
     """The paper: the greedy search does slightly worse."""
+    rows = tables["scores"]
+    both = [column(select(tables["pairs"], weights=weights, search=search), "probability") for search in SEARCHES]
+    apart = float(np.abs(both[0] - both[1]).mean())
     found = {
         n: paired(
             rows,
@@ -174,8 +178,8 @@ def _greedy(rows: list[Row], sizes: list[int], weights: str) -> Claim:
     shown = ", ".join(f"{n}: {gain:+.3f} ± {error:.3f}" for n, (gain, error) in found.items())
     text = "The greedy search performs slightly worse than the exhaustive one"
     why = (
-        f"On average over the numbers of trajectories the difference is {average:+.4f}. With {protocol.NODES} nodes both "
-        "weigh the same sets, and both closures of the path rates meet where weights concentrate."
+        f"The mean difference is {average:+.4f}. With {protocol.NODES} nodes both weigh the same sets and differ only "
+        f"in the closure of the path rates, which moves edge probabilities by {apart:.1e} on average."
     )
     return Claim(
         f"{text}, {weights} weights", bool(worse) and not over, f"difference in AUPR by trajectories {shown}", why

@@ -100,7 +100,10 @@ def draw(tables: Tables) -> Figure:
     axes[0].set_ylim(top=1.01)
     axes[1].set_ylim(top=1.01)
     axes[2].set_yscale("log")
-    legend(axes[0], loc="lower left")
+    axes[2].yaxis.set_major_formatter("{x:g}")
+    axes[2].yaxis.set_minor_formatter("{x:g}")
+    axes[2].tick_params(which="both", labelsize=8)
+    legend(axes[0])
     return figure
 
 
