@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ctbnlearn.inference.statistics import Statistics as Statistics
     from ctbnlearn.inference.statistics import count_statistics as count_statistics
     from ctbnlearn.learn.learner import StructureLearner as StructureLearner
+    from ctbnlearn.learn.sem import StructuralEM as StructuralEM
     from ctbnlearn.model.ctbn import CTBN as CTBN
     from ctbnlearn.model.random_network import random_network as random_network
     from ctbnlearn.model.simulation import simulate as simulate
@@ -58,6 +59,7 @@ _HOME = {
     "Result": "result.result",
     "Segments": "data.segments",
     "Statistics": "inference.statistics",
+    "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
     "ThresholdNoise": "data.threshold",
     "Variable": "data.variables",

@@ -16,6 +16,21 @@ def whole(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def one_of(value: Any, name: str, options: tuple[str, ...]) -> str:
+    """One of some words, or a clear error."""
+    if not isinstance(value, str) or value not in options:
+        raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
+    return value
+
+
+def finite(value: Any, name: str, positive: bool = True) -> float:
+    """A finite number, positive unless said otherwise, or a clear error."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or (positive and value <= 0):
+        raise ParameterError(f"{name} must be a {'positive ' if positive else ''}finite number, not {value!r}")
+    return float(value)
+
+
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:
     """A random generator from None, a seed or a generator, or a clear error."""
     try:

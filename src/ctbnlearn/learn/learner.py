@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from ctbnlearn.arguments import generator, whole
+from ctbnlearn.arguments import finite, generator, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
+from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial
 from ctbnlearn.learn.history import History
-from ctbnlearn.learn.outcome import FitRecord, result_of
+from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.learn.progress import Progress
-from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.model.initial import InitialDistribution
-from ctbnlearn.result.rate_table import RateTable
-from ctbnlearn.result.result import Result
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
 from ctbnlearn.structure.tables import tables_for
 
 
-class StructureLearner(BaseEstimator):
+class StructureLearner(FittedNetwork, BaseEstimator):
     """Learn which variable drives which.
 
     Parameters
@@ -248,7 +242,7 @@ class StructureLearner(BaseEstimator):
         )
         judgement.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
-        start = self._initial_marginals(data)
+        start = given_initial(self.initial_distribution, data.variables)
         if isinstance(data, Paths):
             self._fit_complete(data, rules, judgement, possible)
         else:
@@ -257,12 +251,6 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
-
-    @property
-    def result_(self) -> Result:
-        """What was learned, as a `Result`: to save, to report, to draw."""
-        check_is_fitted(self)
-        return result_of(self, self._record)
 
     def _judgement(self) -> Judgement:
         """Check the parameters that do not depend on the data."""
@@ -274,9 +262,7 @@ class StructureLearner(BaseEstimator):
             ("precision", ("auto", "float64", "float32")),
             ("device", ("auto", "cpu", "gpu")),
         ):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in options:
-                raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
+            one_of(getattr(self, name), name, options)
         if not isinstance(self.refine, (bool, np.bool_)):
             raise ParameterError(f"refine must be True or False, not {self.refine!r}")
         whole(self.n_init, "n_init", 1)
@@ -287,13 +273,10 @@ class StructureLearner(BaseEstimator):
         Progress(self.progress)
         if self.callback is not None and not callable(self.callback):
             raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
-        for name, positive in (("dirichlet", False), ("tol", True), ("step", True)):
-            value = getattr(self, name)
-            if value is None and name == "step":
-                continue
-            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if not number or not np.isfinite(value) or (positive and value <= 0):
-                raise ParameterError(f"{name} must be a {'positive ' if positive else ''}finite number, not {value!r}")
+        finite(self.dirichlet, "dirichlet", positive=False)
+        finite(self.tol, "tol")
+        if self.step is not None:
+            finite(self.step, "step")
         mixture = self.weights == "mixture"
         return Judgement(
             self.rate_prior,
@@ -303,32 +286,12 @@ class StructureLearner(BaseEstimator):
             self.rates == "arithmetic",
         )
 
-    def _initial_marginals(self, data: Paths | Observations) -> list[FloatArray] | None:
-        """Given initial distribution as marginals; None where it is to be learned."""
-        if isinstance(self.initial_distribution, str):
-            if self.initial_distribution == "learn":
-                return None
-            if self.initial_distribution == "uniform":
-                return [np.full(v.n_states, 1 / v.n_states) for v in data.variables]
-        if not isinstance(self.initial_distribution, Mapping):
-            raise ParameterError(
-                f'initial_distribution must be "learn", "uniform" or a mapping from variable to probabilities, not '
-                f"{self.initial_distribution!r}"
-            )
-        return InitialDistribution.build(data.variables, self.initial_distribution).marginals(data.variables)
-
     def _fit_complete(
         self, data: Paths, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
     ) -> None:
         cards = [v.n_states for v in data.variables]
         totals = count_statistics(data)
-        for v, moves, mask in zip(data.variables, totals.transitions, possible):
-            if mask is not None and (moves[0] * ~mask).any():
-                a, b = np.argwhere(moves[0] * ~mask)[0]
-                raise DataError(
-                    f"variable {v.name!r} jumps from {v.states[a]!r} to {v.states[b]!r} in the data, which "
-                    "`transitions` does not allow; allow it or correct the data"
-                )
+        check_allowed(totals, possible)
         tables = tables_for(data, rules.allowed, rules.largest)
         problems, weights = [], []
         value = 0.0
@@ -347,7 +310,8 @@ class StructureLearner(BaseEstimator):
         self._set_weights(rules, problems, weights, edges)
         best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
         heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
-        self._set_network(data, problems, heaviest, best.dwell, best.transitions, best.initial)
+        initial = learned_initial(self.initial_distribution, data.variables, best.initial)
+        self._set_network(data.variables, problems, heaviest, best.dwell, best.transitions, initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
@@ -377,7 +341,8 @@ class StructureLearner(BaseEstimator):
         )
         em = fit_incomplete(data, rules, judgement, possible, settings, Progress(self.progress), self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
-        self._set_network(data, em.belief.problems, *em.best_statistics(), em.found.initial)
+        initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
+        self._set_network(data.variables, em.belief.problems, *em.best_statistics(), initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         self.pools_ = em.belief.pool_names()
@@ -400,86 +365,3 @@ class StructureLearner(BaseEstimator):
             self.parent_sets_.append(problem.sets.take(order))
             self.parent_set_weights_.append(w[order])
             self.edge_probabilities_[list(rules.required[i]), i] = 1.0
-
-    def _set_network(
-        self,
-        data: Paths | Observations,
-        problems: list[NodeProblem],
-        best: list[int],
-        dwell: Any,
-        transitions: Any,
-        initial: Any,
-    ) -> None:
-        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S)."""
-        rates, parents = {}, {}
-        self.rate_tables_: list[RateTable] = []
-        for i, (name, problem) in enumerate(zip(data.names, problems)):
-            prior = problem.shape[best[i]], problem.rate[best[i]]
-            rates[name] = posterior_mean_rates(dwell[i], transitions[i], *prior, problem.possible)
-            parents[name] = problem.sets[best[i]]
-            numbers = problem.sets.numbers(best[i])
-            self.rate_tables_.append(
-                RateTable.from_statistics(numbers, dwell[i], transitions[i], prior, problem.possible)
-            )
-        start = self.initial_distribution
-        if isinstance(start, str):
-            start = None if start == "uniform" else {n: (p + 1) / (p + 1).sum() for n, p in zip(data.names, initial)}
-        self.network_ = CTBN(data.variables, parents, rates, start)
-
-    def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
-        """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
-
-        Parameters
-        ----------
-        obs
-            Observations of the same variables.
-        times
-            Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
-        """
-        from ctbnlearn.inference import posterior
-
-        check_is_fitted(self)
-        return posterior.smooth(self.network_, obs, times, step=self.step, precision=self.precision, device=self.device)
-
-    def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
-        """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
-        from ctbnlearn.inference import posterior
-
-        check_is_fitted(self)
-        posterior.check_same_variables(self.network_, obs)
-        last = np.full(obs.n_trajectories, -np.inf)
-        for series in obs.series:
-            seen = np.flatnonzero(np.diff(series.offsets))
-            last[seen] = np.maximum(last[seen], series.times[series.offsets[seen + 1] - 1])
-        grid = np.broadcast_to(np.asarray(times, float), (obs.n_trajectories, np.shape(times)[-1]))
-        early = np.argwhere(grid < last[:, None])
-        if early.size:
-            b, k = early[0]
-            raise ParameterError(
-                f"predict: time {grid[b, k]} lies before the last observation of trajectory {obs.ids[b]!r} at "
-                f"{last[b]}; use smooth"
-            )
-        return self.smooth(obs, times)
-
-    def score(self, data: Observations | Paths, y: Any = None) -> float:
-        """Held-out predictive log likelihood under `network_`.
-
-        Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
-        """
-        from ctbnlearn.inference import posterior
-
-        check_is_fitted(self)
-        if isinstance(data, Paths):
-            return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        total = posterior.predictive(self.network_, data, step=self.step, precision=self.precision, device=self.device)
-        return float(total.sum()) / max(data.n_informative, 1)
-
-
-def posterior_mean_rates(
-    dwell: FloatArray, transitions: FloatArray, shape: float, rate: float, possible: BoolArray
-) -> FloatArray:
-    """Intensity matrices (U, S, S) with off-diagonals (shape + M) / (rate + T), zero where nothing can happen."""
-    cim = (shape + transitions) / (rate + dwell[..., None]) * possible
-    diagonal = np.arange(dwell.shape[-1])
-    cim[:, diagonal, diagonal] = -cim.sum(-1)
-    return cim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.trace import Trace
-
-if TYPE_CHECKING:
-    from ctbnlearn.learn.learner import StructureLearner
 
 
 @dataclass(frozen=True)
@@ -27,14 +24,14 @@ class FitRecord:
     seconds: float
 
     @classmethod
-    def of(cls, learner: StructureLearner, data: Paths | Observations, seconds: float) -> FitRecord:
+    def of(cls, learner: Any, data: Paths | Observations, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
         skipped = ("callback", "progress")
         settings = {key: plain(value) for key, value in learner.get_params(deep=False).items() if key not in skipped}
         return cls(describe(data), settings, seconds)
 
 
-def result_of(learner: StructureLearner, record: FitRecord) -> Result:
+def result_of(learner: Any, record: FitRecord) -> Result:
     """Everything a fitted learner found."""
     result = Result(
         learner.network_,

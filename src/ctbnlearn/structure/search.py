@@ -7,19 +7,21 @@ swaps one parent. Both are baselines: `StructureLearner` weighs all sets instead
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
-from ctbnlearn.structure.tables import tables_for
+from ctbnlearn.structure.tables import Tables, tables_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,33 +121,95 @@ def _search(
     rules = EdgeRules.build(paths.names, *edge_rules)
     judgement = Judgement(rate_prior, structure_prior)
     judgement.check(len(paths.names))
-    scorer = _Scorer(paths, rules, judgement)
-    parents, best_scores, n_scored = {}, {}, 0
+    totals = count_statistics(paths)
+    mean_rates = [overall_rate(totals, i) for i in range(len(paths.names))]
+    cards = [v.n_states for v in paths.variables]
+    scorer = SetScorer(tables_for(paths, rules.allowed, rules.largest), rules, judgement, cards, mean_rates)
+    parents, best_scores = {}, {}
     for i, name in enumerate(paths.names):
-        seen: dict[tuple[int, ...], float] = {}
-        current = rules.required[i]
-        scorer.score(i, [current], seen)
-        best, recent, idle = current, deque([current], maxlen=walk[0] if walk else 1), 0
-        while True:
-            steps = [s for s in _neighbours(current, rules, i) if s not in recent]
-            scorer.score(i, steps, seen)
-            if not steps:
-                break
-            current = max(steps, key=lambda s: (seen[s], s))
-            recent.append(current)
-            if seen[current] > seen[best]:
-                best, idle = current, 0
-            else:
-                idle += 1
-                if walk is None or idle >= walk[1]:
-                    break
+        best = climb(scorer, i, rules.required[i], walk)
         parents[name] = tuple(paths.names[j] for j in best)
-        best_scores[name] = seen[best]
-        n_scored += len(seen)
-    return SearchResult(paths.names, parents, best_scores, n_scored)
+        best_scores[name] = scorer.score(i, [best])[0]
+    return SearchResult(paths.names, parents, best_scores, scorer.n_scored)
 
 
-def _neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[tuple[int, ...]]:
+class SetScorer:
+    """Scores parent sets as they are asked for: closed-form score plus log structure prior.
+
+    Parameters
+    ----------
+    tables
+        Where the dwell and transition tables of a set come from, counted or expected.
+    rules, judgement
+        Which sets there are and how they are judged.
+    cards, mean_rates
+        Number of states and overall rate of every node.
+    possible
+        Per node the transitions that can happen; default all.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        rules: EdgeRules,
+        judgement: Judgement,
+        cards: Sequence[int],
+        mean_rates: Sequence[float],
+        possible: Sequence[BoolArray | None] | None = None,
+    ) -> None:
+        self.tables, self.rules, self.judgement = tables, rules, judgement
+        self.cards, self.mean_rates = list(cards), list(mean_rates)
+        self.possible = [None] * len(self.cards) if possible is None else list(possible)
+        self._seen: list[dict[tuple[int, ...], float]] = [{} for _ in cards]
+
+    @property
+    def n_scored(self) -> int:
+        """How many sets were scored so far."""
+        return sum(map(len, self._seen))
+
+    def problem(self, node: int, sets: Sequence[tuple[int, ...]]) -> NodeProblem:
+        """Priors of some sets of a node."""
+        members = np.full((len(sets), max(1, *map(len, sets))), -1)
+        for k, s in enumerate(sets):
+            members[k, : len(s)] = s
+        block = ParentSets(members, self.rules.names)
+        mean_rate = self.mean_rates[node]
+        return NodeProblem.build(node, block, self.rules, self.cards, self.judgement, mean_rate, self.possible[node])
+
+    def score(self, node: int, sets: Sequence[tuple[int, ...]]) -> list[float]:
+        """Scores of some sets of a node; none is scored twice."""
+        seen = self._seen[node]
+        fresh = [s for s in dict.fromkeys(sets) if s not in seen]
+        if fresh:
+            problem = self.problem(node, fresh)
+            total = problem.scores(self.tables.groups(node, problem.sets)) + problem.log_prior
+            seen.update(zip(fresh, map(float, total)))
+        return [seen[s] for s in sets]
+
+
+def climb(scorer: SetScorer, node: int, start: tuple[int, ...], walk: tuple[int, int] | None = None) -> tuple[int, ...]:
+    """Best parent set found from `start` by single steps: additions, removals and swaps.
+
+    With `walk` = (tenure, patience) it goes on through worse sets, as `tabu_search` does.
+    """
+    current = best = start
+    value = scorer.score(node, [start])[0]
+    recent, idle = deque([start], maxlen=walk[0] if walk else 1), 0
+    while True:
+        steps = [s for s in neighbours(current, scorer.rules, node) if s not in recent]
+        if not steps:
+            return best
+        reached, current = max(zip(scorer.score(node, steps), steps))
+        recent.append(current)
+        if reached > value:
+            best, value, idle = current, reached, 0
+        else:
+            idle += 1
+            if walk is None or idle >= walk[1]:
+                return best
+
+
+def neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[tuple[int, ...]]:
     """Sets one addition, removal or swap away."""
     outside = [j for j in rules.allowed[node] if j not in current]
     loose = [j for j in current if j not in rules.required[node]]
@@ -156,25 +220,26 @@ def _neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[t
     return out
 
 
-class _Scorer:
-    """Scores parent sets as they are asked for."""
+def edge_grades(scorer: SetScorer, node: int, parents: tuple[int, ...]) -> FloatArray:
+    """How much the score of a node's parents hangs on each single edge, as a number from 0 to 1, (n_variables,).
 
-    def __init__(self, paths: Paths, rules: EdgeRules, judgement: Judgement) -> None:
-        self.rules, self.judgement = rules, judgement
-        self.cards = [v.n_states for v in paths.variables]
-        self.totals = count_statistics(paths)
-        self.tables = tables_for(paths, rules.allowed, rules.largest)
-
-    def score(self, node: int, sets: list[tuple[int, ...]], seen: dict[tuple[int, ...], float]) -> None:
-        """Put score plus log prior of every set into `seen`; those already there are not scored again."""
-        fresh = [s for s in dict.fromkeys(sets) if s not in seen]
-        if not fresh:
-            return
-        members = np.full((len(fresh), max(1, *(len(s) for s in fresh))), -1)
-        for k, s in enumerate(fresh):
-            members[k, : len(s)] = s
-        block = ParentSets(members, self.rules.names)
-        mean_rate = overall_rate(self.totals, node)
-        problem = NodeProblem.build(node, block, self.rules, self.cards, self.judgement, mean_rate)
-        total = problem.scores(self.tables.groups(node, block)) + problem.log_prior
-        seen.update(zip(fresh, map(float, total)))
+    1 / (1 + exp(-d)), where d is the score with the edge less the score without it, the other parents held: the
+    posterior probability of the edge if nothing else were open. Where no parent may be added, the new one takes the
+    place of the one it best replaces. Required edges have 1, edges that are not allowed 0.
+    """
+    rules = scorer.rules
+    allowed, required = rules.allowed[node], rules.required[node]
+    held = scorer.score(node, [parents])[0]
+    loose = [k for k in parents if k not in required]
+    out = np.zeros(len(scorer.cards))
+    out[list(required)] = 1.0
+    for j in set(allowed) - set(required):
+        if j in parents:
+            gain = held - scorer.score(node, [tuple(k for k in parents if k != j)])[0]
+        elif len(parents) < rules.limit(node):
+            gain = scorer.score(node, [tuple(sorted((*parents, j)))])[0] - held
+        else:
+            swaps = [tuple(sorted((set(parents) - {k}) | {j})) for k in loose]
+            gain = max(scorer.score(node, swaps), default=-np.inf) - held
+        out[j] = expit(gain)
+    return out

@@ -1,0 +1,155 @@
+"""What every estimator of a network has in common once it is fitted: its network, and what that is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.variables import Variable
+from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.inference.statistics import Statistics
+from ctbnlearn.learn.outcome import FitRecord, result_of
+from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.result.rate_table import RateTable
+from ctbnlearn.result.result import Result
+from ctbnlearn.structure.problem import NodeProblem
+
+
+class FittedNetwork:
+    """Smoothing, prediction, scoring and saving with the network an estimator has learned."""
+
+    network_: CTBN
+    rate_tables_: list[RateTable]
+    _record: FitRecord
+
+    @property
+    def result_(self) -> Result:
+        """What was learned, as a `Result`: to save, to report, to draw."""
+        check_is_fitted(self)
+        return result_of(self, self._record)
+
+    def _engine(self) -> dict[str, Any]:
+        """Settings of the variational engine among the parameters of the estimator."""
+        return {name: getattr(self, name) for name in ("step", "precision", "device") if hasattr(self, name)}
+
+    def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+        """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
+
+        Parameters
+        ----------
+        obs
+            Observations of the same variables.
+        times
+            Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
+        """
+        from ctbnlearn.inference import posterior
+
+        check_is_fitted(self)
+        return posterior.smooth(self.network_, obs, times, **self._engine())
+
+    def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+        """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
+        from ctbnlearn.inference import posterior
+
+        check_is_fitted(self)
+        posterior.check_same_variables(self.network_, obs)
+        last = np.full(obs.n_trajectories, -np.inf)
+        for series in obs.series:
+            seen = np.flatnonzero(np.diff(series.offsets))
+            last[seen] = np.maximum(last[seen], series.times[series.offsets[seen + 1] - 1])
+        grid = np.broadcast_to(np.asarray(times, float), (obs.n_trajectories, np.shape(times)[-1]))
+        early = np.argwhere(grid < last[:, None])
+        if early.size:
+            b, k = early[0]
+            raise ParameterError(
+                f"predict: time {grid[b, k]} lies before the last observation of trajectory {obs.ids[b]!r} at "
+                f"{last[b]}; use smooth"
+            )
+        return self.smooth(obs, times)
+
+    def score(self, data: Observations | Paths, y: Any = None) -> float:
+        """Held-out predictive log likelihood under `network_`.
+
+        Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
+        """
+        from ctbnlearn.inference import posterior
+
+        check_is_fitted(self)
+        if isinstance(data, Paths):
+            return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
+        total = posterior.predictive(self.network_, data, **self._engine())
+        return float(total.sum()) / max(data.n_informative, 1)
+
+    def _set_network(
+        self,
+        variables: Sequence[Variable],
+        problems: Sequence[NodeProblem],
+        best: Sequence[int],
+        dwell: Sequence[FloatArray],
+        transitions: Sequence[FloatArray],
+        initial: Any,
+    ) -> None:
+        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S).
+
+        `initial` are the (expected) numbers of starts in each state, or a given distribution, or None for uniform.
+        """
+        rates, parents = {}, {}
+        self.rate_tables_ = []
+        for v, problem, k, time, moves in zip(variables, problems, best, dwell, transitions):
+            prior = problem.shape[k], problem.rate[k]
+            rates[v.name] = posterior_mean_rates(time, moves, *prior, problem.possible)
+            parents[v.name] = problem.sets[k]
+            numbers = problem.sets.numbers(k)
+            self.rate_tables_.append(RateTable.from_statistics(numbers, time, moves, prior, problem.possible))
+        self.network_ = CTBN(variables, parents, rates, initial)
+
+
+def posterior_mean_rates(
+    dwell: FloatArray, transitions: FloatArray, shape: float, rate: float, possible: BoolArray
+) -> FloatArray:
+    """Intensity matrices (U, S, S) with off-diagonals (shape + M) / (rate + T), zero where nothing can happen."""
+    cim = (shape + transitions) / (rate + dwell[..., None]) * possible
+    diagonal = np.arange(dwell.shape[-1])
+    cim[:, diagonal, diagonal] = -cim.sum(-1)
+    return cim
+
+
+def given_initial(wanted: Any, variables: Sequence[Variable]) -> list[FloatArray] | None:
+    """Marginals of a given initial distribution; None where it is to be learned."""
+    if isinstance(wanted, str):
+        if wanted == "learn":
+            return None
+        if wanted == "uniform":
+            return [np.full(v.n_states, 1 / v.n_states) for v in variables]
+    if not isinstance(wanted, Mapping):
+        raise ParameterError(
+            'initial_distribution must be "learn", "uniform" or a mapping from variable to probabilities, not '
+            f"{wanted!r}"
+        )
+    return InitialDistribution.build(variables, wanted).marginals(variables)
+
+
+def learned_initial(wanted: Any, variables: Sequence[Variable], starts: Sequence[FloatArray]) -> Any:
+    """Initial distribution of the network: as given, or from (expected) numbers of starts, one pseudo-count a state."""
+    if not isinstance(wanted, str):
+        return wanted
+    return None if wanted == "uniform" else {v.name: (p + 1) / (p + 1).sum() for v, p in zip(variables, starts)}
+
+
+def check_allowed(totals: Statistics, possible: Sequence[BoolArray | None]) -> None:
+    """Raise where complete data show a transition that is said not to happen."""
+    for v, moves, mask in zip(totals.variables, totals.transitions, possible):
+        if mask is not None and (moves[0] * ~mask).any():
+            a, b = np.argwhere(moves[0] * ~mask)[0]
+            raise DataError(
+                f"variable {v.name!r} jumps from {v.states[a]!r} to {v.states[b]!r} in the data, which "
+                "`transitions` does not allow; allow it or correct the data"
+            )

@@ -1,0 +1,318 @@
+"""Structural EM: one network at a time, improved by greedy hill-climbing (Nodelman, Shelton & Koller 2005).
+
+E-step: expected statistics of candidate families given the present network, parents and rates. M-step: each node climbs
+by additions, removals and swaps of single parents on the closed-form score, with expected in place of counted
+statistics; rates become their posterior means. The rival of `StructureLearner`, which holds a posterior over all parent
+sets instead of one of them.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ctbnlearn.arguments import finite, one_of, whole
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.variables import Variable
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.statistics import count_statistics
+from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial
+from ctbnlearn.learn.history import History
+from ctbnlearn.learn.outcome import FitRecord
+from ctbnlearn.learn.progress import Progress
+from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.structure.problem import EdgeRules, Judgement, check_transitions, overall_rate
+from ctbnlearn.structure.search import SetScorer, climb, edge_grades
+from ctbnlearn.structure.tables import tables_for
+
+if TYPE_CHECKING:
+    from ctbnlearn.learn.families import Families
+
+Parents = list[tuple[int, ...]]
+
+
+class StructuralEM(FittedNetwork, BaseEstimator):
+    """Learn a single network by structural EM.
+
+    Parameters
+    ----------
+    max_parents, candidates, forbidden, required, exogenous, transitions
+        As in `StructureLearner`.
+    engine : {"variational", "exact"}
+        How paths are inferred from incomplete data: in the star approximation, or on the joint chain, which is for
+        small networks.
+    rate_prior, structure_prior
+        As in `StructureLearner`.
+    initial : graph or None
+        Network to start from, in any form `candidates` takes; default the required edges alone.
+    initial_distribution
+        As in `StructureLearner`.
+    max_iter : int
+        Searches at most: each lets every node climb to the top of its score. 1 is the single sweep of the paper's
+        comparison.
+    max_inner : int
+        E-steps at most before each search, with new rates but the same parents.
+    tol : float
+        Rates have settled when an E-step changes the objective by less than this many nats per trajectory and variable.
+        EM has converged when they have, and the search after it finds no better parents.
+    step, precision, device
+        As in `StructureLearner`; of the variational engine.
+    progress, callback
+        As in `StructureLearner`.
+
+    Attributes
+    ----------
+    edge_probabilities_ : (n, n)
+        How much the score hangs on each edge [source, target], for a ranking: 1 / (1 + exp(-d)), d the score with the
+        edge less the score without it, the other parents held. It is above one half for the edges of `network_` and
+        below for all others, and overconfident: what else could explain the data is not weighed.
+    network_, rate_tables_, result_, history_, converged_, n_iter_, feature_names_in_, n_features_in_
+        As in `StructureLearner`.
+    parent_sets_, parent_set_weights_
+        Per node its parent set, with weight one.
+    objective_ : float
+        Complete data: score of the network plus its log prior. Incomplete data: log evidence under `network_`, or what
+        the variational engine takes for it. It may fall, as the search looks at expected scores.
+
+    Examples
+    --------
+    >>> import ctbnlearn as cl
+    >>> net = cl.random_network(4, rng=1)
+    >>> paths = cl.simulate(net, n_trajectories=200, n_transitions=10, rng=2)
+    >>> sorted(StructuralEM(max_parents=2).fit(paths).network_.edges) == sorted(net.edges)
+    True
+    """
+
+    def __init__(
+        self,
+        max_parents: int | None = None,
+        *,
+        candidates: Any = None,
+        forbidden: Any = None,
+        required: Any = None,
+        exogenous: Any = None,
+        transitions: Any = None,
+        engine: str = "variational",
+        rate_prior: Any = "auto",
+        structure_prior: Any = "size",
+        initial: Any = None,
+        initial_distribution: Any = "learn",
+        max_iter: int = 20,
+        max_inner: int = 3,
+        tol: float = 5e-3,
+        step: float | None = None,
+        precision: str = "auto",
+        device: str = "auto",
+        progress: Any = False,
+        callback: Any = None,
+    ) -> None:
+        self.max_parents = max_parents
+        self.candidates = candidates
+        self.forbidden = forbidden
+        self.required = required
+        self.exogenous = exogenous
+        self.transitions = transitions
+        self.engine = engine
+        self.rate_prior = rate_prior
+        self.structure_prior = structure_prior
+        self.initial = initial
+        self.initial_distribution = initial_distribution
+        self.max_iter = max_iter
+        self.max_inner = max_inner
+        self.tol = tol
+        self.step = step
+        self.precision = precision
+        self.device = device
+        self.progress = progress
+        self.callback = callback
+
+    def fit(self, data: Paths | Observations, y: Any = None) -> StructuralEM:
+        """Learn from complete or incomplete trajectories.
+
+        Parameters
+        ----------
+        data
+            `Paths` (complete: a single search, nothing to expect) or `Observations`.
+        y
+            Ignored; there for scikit-learn.
+        """
+        began = time.perf_counter()
+        self._check()
+        if not isinstance(data, (Paths, Observations)):
+            raise ParameterError(
+                f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
+            )
+        rules = EdgeRules.build(
+            data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
+        )
+        judgement = Judgement(self.rate_prior, self.structure_prior)
+        judgement.check(len(data.names))
+        possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
+        given = given_initial(self.initial_distribution, data.variables)
+        parents = self._first_parents(rules)
+        if isinstance(data, Paths):
+            self._fit_complete(data, rules, judgement, possible, parents)
+        else:
+            self._fit_incomplete(data, rules, judgement, possible, parents, given)
+        self.feature_names_in_ = np.array(data.names, dtype=object)
+        self.n_features_in_ = len(data.names)
+        self._record = FitRecord.of(self, data, time.perf_counter() - began)
+        return self
+
+    def _check(self) -> None:
+        """Check the parameters that do not depend on the data."""
+        one_of(self.engine, "engine", ("variational", "exact"))
+        one_of(self.precision, "precision", ("auto", "float64", "float32"))
+        one_of(self.device, "device", ("auto", "cpu", "gpu"))
+        whole(self.max_iter, "max_iter", 1)
+        whole(self.max_inner, "max_inner", 1)
+        finite(self.tol, "tol")
+        if self.step is not None:
+            finite(self.step, "step")
+        Progress(self.progress)
+        if self.callback is not None and not callable(self.callback):
+            raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
+
+    def _first_parents(self, rules: EdgeRules) -> Parents:
+        if self.initial is None:
+            return list(rules.required)
+        edges = as_adjacency(self.initial, rules.names, "initial")
+        out = []
+        for i, name in enumerate(rules.names):
+            parents = {int(j) for j in np.flatnonzero(edges[:, i])} | set(rules.required[i])
+            strange = sorted(parents - set(rules.allowed[i]))
+            if strange or len(parents) > rules.limit(i):
+                what = f"{rules.names[strange[0]]!r} must not drive it" if strange else "they are too many"
+                raise ParameterError(
+                    f"initial: {name!r} has parents that the rules do not admit: {what}; take them out"
+                )
+            out.append(tuple(sorted(parents)))
+        return out
+
+    def _fit_complete(
+        self,
+        data: Paths,
+        rules: EdgeRules,
+        judgement: Judgement,
+        possible: list[BoolArray | None],
+        parents: Parents,
+    ) -> None:
+        cards, totals = [v.n_states for v in data.variables], count_statistics(data)
+        check_allowed(totals, possible)
+        mean_rates = [overall_rate(totals, i) for i in range(len(cards))]
+        tables = tables_for(data, rules.allowed, rules.largest)
+        scorer = SetScorer(tables, rules, judgement, cards, mean_rates, possible)
+        parents = [climb(scorer, i, parents[i]) for i in range(len(cards))]
+        self.objective_ = sum(scorer.score(i, [m])[0] for i, m in enumerate(parents))
+        self.history_, self.converged_, self.n_iter_ = History([self.objective_], ["parents"]), True, 1
+        self._maximise(data, scorer, parents, totals.initial)
+        self._grade(scorer, parents)
+
+    def _fit_incomplete(
+        self,
+        data: Observations,
+        rules: EdgeRules,
+        judgement: Judgement,
+        possible: list[BoolArray | None],
+        parents: Parents,
+        given: list[FloatArray] | None,
+    ) -> None:
+        from ctbnlearn.learn.em import fit_decoupled
+        from ctbnlearn.learn.families import check_number
+
+        if self.engine == "variational":
+            check_number(rules)
+        progress = Progress(self.progress)
+        cards, n = [v.n_states for v in data.variables], len(data.names)
+        alone, mean_rates = fit_decoupled(data, possible, precision=self.precision, device=self.device)
+        families = self._families(data, rules, alone)
+        self.network_ = uncoupled_network(data.variables, parents, alone, given)
+        self.history_, self.converged_ = History(), False
+        small = self.tol * n * data.n_trajectories
+        value = -np.inf
+
+        def expect(phase: str) -> tuple[float, SetScorer]:
+            value = families.expect(self.network_)
+            self.history_.add(value, phase)
+            return value, SetScorer(families, rules, judgement, cards, mean_rates, possible)
+
+        phase = "rates"
+        for n_iter in range(1, self.max_iter + 1):
+            self.n_iter_ = n_iter
+            for _ in range(self.max_inner):
+                before, (value, scorer) = value, expect(phase)
+                self._maximise(data, scorer, parents, families.initial)
+                phase = "rates"
+                if abs(value - before) < small:
+                    break
+            found = [climb(scorer, i, parents[i]) for i in range(n)]
+            changed = sum(a != b for a, b in zip(found, parents))
+            progress.say(f"search {n_iter}: objective {value:.2f}, {changed} variables with new parents")
+            if self.callback is not None:
+                self.callback(n_iter, value)
+            if not changed and abs(value - before) < small:
+                self.converged_ = True
+                break
+            if changed:
+                parents, phase = found, "parents"
+                self._maximise(data, scorer, parents, families.initial)
+        self.objective_, scorer = expect(phase)  # of the network that is left
+        self._grade(scorer, parents)
+        progress.say("done" if self.converged_ else "stopped before it converged")
+        if not self.converged_:
+            warnings.warn(
+                f"structural EM has not converged in {self.max_iter} searches; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _families(self, data: Observations, rules: EdgeRules, alone: Sequence[FloatArray]) -> Families:
+        """The E-step that was asked for; `alone` are the rates of variables that do not drive each other."""
+        from ctbnlearn.inference.engine import PathEngine, default_step
+        from ctbnlearn.learn.em import Schedule
+        from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
+
+        if self.engine == "exact":
+            return ExactFamilies(data, rules)
+        step = default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step
+        paths = PathEngine(data, step, precision=self.precision, device=self.device)
+        return VariationalFamilies(data, rules, paths, self.tol * len(data.names), Schedule.max_sweeps)
+
+    def _maximise(
+        self, data: Paths | Observations, scorer: SetScorer, parents: Parents, starts: Sequence[FloatArray]
+    ) -> None:
+        """Posterior-mean rates of the present parents."""
+        problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
+        tables = [next(iter(scorer.tables.groups(i, p.sets))) for i, p in enumerate(problems)]
+        dwell, transitions = [g.dwell[0] for g in tables], [g.transitions[0] for g in tables]
+        initial = learned_initial(self.initial_distribution, data.variables, starts)
+        self._set_network(data.variables, problems, [0] * len(problems), dwell, transitions, initial)
+
+    def _grade(self, scorer: SetScorer, parents: Parents) -> None:
+        """Parents found, and how much hangs on each edge."""
+        self.parent_sets_ = [scorer.problem(i, [m]).sets for i, m in enumerate(parents)]
+        self.parent_set_weights_ = [np.ones(1) for _ in parents]
+        self.pools_ = None
+        self.edge_probabilities_ = np.stack([edge_grades(scorer, i, m) for i, m in enumerate(parents)], axis=1)
+
+
+def uncoupled_network(
+    variables: Sequence[Variable], parents: Parents, rates: Sequence[FloatArray], initial: list[FloatArray] | None
+) -> CTBN:
+    """A network whose variables have parents but do not heed them: rates (S, S) whatever the parents do."""
+    names, cards = [v.name for v in variables], [v.n_states for v in variables]
+    cims = {}
+    for name, ps, r in zip(names, parents, rates):
+        generator = r - np.diag(r.sum(1))
+        cims[name] = np.broadcast_to(generator, (int(np.prod([cards[j] for j in ps], dtype=int)), *r.shape))
+    named = {name: [names[j] for j in ps] for name, ps in zip(names, parents)}
+    return CTBN(variables, named, cims, None if initial is None else dict(zip(names, initial)))

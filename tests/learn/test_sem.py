@@ -1,0 +1,195 @@
+"""Structural EM: its statistics against exact inference, its search against brute force, what it recovers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import ctbnlearn as cl
+from ctbnlearn.errors import CtbnlearnError
+from ctbnlearn.inference.engine import PathEngine
+from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
+from ctbnlearn.structure.parent_sets import enumerate_sets
+from ctbnlearn.structure.problem import EdgeRules
+
+NET = cl.random_network(4, 2, coupling=0.9, rng=2)
+PATHS = cl.simulate(NET, 60, horizon=6.0, rng=2)
+OBS = cl.observe(PATHS, times=np.linspace(0, 6, 13), noise=cl.GaussianNoise(0.1), rng=2)
+STEP = 0.25  # one grid for all tests: compiled once
+ENGINES = ("variational", "exact")
+
+
+def table_of(families, node, parents):
+    names = families.rules.names
+    sets = enumerate_sets(parents, parents, None, names, node)
+    (group,) = families.groups(node, sets)
+    return group.dwell[0], group.transitions[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_families_of_a_known_network(engine):
+    """Exact: of any parents. Variational: of the network's own parents as the engine has them."""
+    rules = EdgeRules.build(NET.names, 2, None, None, None)
+    if engine == "exact":
+        families = ExactFamilies(OBS, rules)
+        value, check = families.expect(NET), cl.exact.log_evidence(NET, OBS).sum()
+        wanted = [(0, 3), (1,), (), (0, 2)]
+    else:
+        families = VariationalFamilies(OBS, rules, PathEngine(OBS, STEP), 1e-9, 500)
+        value, check = families.expect(NET), cl.variational.log_evidence(NET, OBS, step=STEP).sum()
+        wanted = NET.parents
+    wanted = [tuple(sorted(set(ps) - {i})) for i, ps in enumerate(wanted)]
+    names = {NET.names[i]: [NET.names[j] for j in ps] for i, ps in enumerate(wanted)}
+    if engine == "exact":
+        expected = cl.exact.expected_statistics(NET, OBS, parents=names)
+    else:
+        expected = cl.variational.expected_statistics(NET, OBS, step=STEP)
+        assert expected.parents == tuple(wanted)
+    assert value == pytest.approx(check, abs=1e-4)
+    for i, ps in enumerate(wanted):
+        dwell, transitions = table_of(families, i, ps)
+        np.testing.assert_allclose(dwell, expected.dwell[i], atol=1e-4)
+        np.testing.assert_allclose(transitions, expected.transitions[i], atol=1e-4)
+
+
+def test_parents_outside_an_uncoupled_network_are_exact_too():
+    """Where nothing drives anything, candidate parents are independent: the joint chain says the same."""
+    alone = cl.random_network(4, 0, rng=5)
+    rules = EdgeRules.build(NET.names, 2, None, None, None)
+    families = VariationalFamilies(OBS, rules, PathEngine(OBS, STEP), 1e-9, 500)
+    families.expect(alone)
+    pairs = [tuple(j for j in range(4) if j != i)[:2] for i in range(4)]
+    names = {NET.names[i]: [NET.names[j] for j in ps] for i, ps in enumerate(pairs)}
+    expected = cl.exact.expected_statistics(alone, OBS, parents=names)
+    for i, ps in enumerate(pairs):
+        dwell, transitions = table_of(families, i, ps)
+        np.testing.assert_allclose(dwell, expected.dwell[i], rtol=0.01)  # to second order in the step
+        np.testing.assert_allclose(transitions, expected.transitions[i], rtol=0.01)
+
+
+def brute_force_score(paths, node, parents, mean_rate):
+    """Score plus log prior of binary variables, from counts alone."""
+    stats = cl.count_statistics(paths, {paths.names[node]: [paths.names[j] for j in parents]})
+    total = -np.log(comb(3, len(parents))) - np.log(4)
+    for u, x in np.ndindex(stats.dwell[node].shape):
+        m, t = stats.transitions[node][u, x, 1 - x], stats.dwell[node][u, x]
+        total += gammaln(1 + m) - np.log(mean_rate) - (1 + m) * np.log(1 / mean_rate + t)
+    return total
+
+
+def test_complete_data_are_climbed_once_and_edges_graded_by_the_score():
+    few = PATHS.select(range(12))
+    learner = cl.StructuralEM().fit(few)
+    climbed = cl.hill_climb(few)
+    assert {name: sets[0] for name, sets in zip(few.names, learner.parent_sets_)} == climbed.parents
+    assert learner.objective_ == pytest.approx(climbed.score)
+    span = (few.end - few.start).sum()
+    for i in range(4):
+        rate = (few.nodes == i).sum() / span
+        held = set(learner.network_.parents[i])
+        best = brute_force_score(few, i, sorted(held), rate)
+        others = [s for k in range(4) for s in combinations(sorted(set(range(4)) - {i}), k)]
+        one_off = [s for s in others if len(held ^ set(s)) == 1]
+        for s in one_off:
+            (edge,) = held ^ set(s)
+            gain = (best - brute_force_score(few, i, s, rate)) * (1 if edge in held else -1)
+            assert learner.edge_probabilities_[edge, i] == pytest.approx(1 / (1 + np.exp(-gain)))
+    assert ((learner.edge_probabilities_ > 0.5) == (learner.network_.adjacency == 1)).all()
+
+
+def test_grades_of_full_parent_sets_compare_with_the_best_swap():
+    learner = cl.StructuralEM(max_parents=1, structure_prior="flat").fit(PATHS)
+    span = (PATHS.end - PATHS.start).sum()
+    for i in range(4):
+        rate = (PATHS.nodes == i).sum() / span
+        flat = [brute_force_score(PATHS, i, (j,), rate) if j != i else -np.inf for j in range(4)]
+        (held,) = learner.network_.parents[i]
+        assert held == np.argmax(flat)
+        for j in set(range(4)) - {i, held}:
+            expected = 1 / (1 + np.exp(flat[held] - flat[j]))
+            assert learner.edge_probabilities_[j, i] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_noisy_glimpses_give_the_network_of_complete_data(engine):
+    lines, seen = [], []
+    common = {"max_parents": 2, "engine": engine, "step": STEP}
+    learner = cl.StructuralEM(**common, progress=lines.append, callback=lambda *a: seen.append(a)).fit(OBS)
+    np.testing.assert_array_equal(learner.network_.adjacency, cl.hill_climb(PATHS, 2).adjacency)
+    assert learner.network_.edges
+    assert learner.converged_
+    assert len(seen) == learner.n_iter_
+    assert lines[-1].endswith("done")
+    assert cl.edge_scores(NET, learner.edge_probabilities_)["auroc"] > 0.8
+    if engine == "exact":
+        assert learner.objective_ == pytest.approx(cl.exact.log_evidence(learner.network_, OBS).sum())
+    assert learner.objective_ == learner.history_.objective[-1] > learner.history_.objective[0]
+    # the same network is a fixed point, wherever it was started from
+    again = cl.StructuralEM(**common, initial=learner.network_).fit(OBS)
+    assert again.network_.edges == learner.network_.edges
+    assert again.objective_ == pytest.approx(learner.objective_, abs=2.0)
+
+
+def test_one_sweep_and_rules():
+    with pytest.warns(ConvergenceWarning, match="1 searches"):
+        learner = cl.StructuralEM(2, step=STEP, max_iter=1, max_inner=1, required=[("x0", "x1")], exogenous=["x3"]).fit(
+            OBS
+        )
+    assert learner.n_iter_ == 1
+    assert learner.edge_probabilities_[0, 1] == 1.0
+    assert not learner.edge_probabilities_[:, 3].any()
+    assert (learner.network_.adjacency.sum(0) <= 2).all()
+    assert len(learner.history_.objective) == 2  # before and after the search
+
+
+def test_after_learning(tmp_path):
+    learner = cl.StructuralEM().fit(PATHS)
+    assert np.isfinite(learner.score(PATHS))
+    learner.result_.save(tmp_path / "r")
+    np.testing.assert_allclose(cl.load_result(tmp_path / "r").edge_probabilities, learner.edge_probabilities_)
+
+
+def test_scikit_learn_rules():
+    learner = cl.StructuralEM(2, engine="exact", required=[("x0", "x1")])
+    assert clone(learner).get_params() == learner.get_params()
+    assert not hasattr(learner, "network_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"engine": "sampling"}, "engine must be one of"),
+        ({"max_parents": -1}, "max_parents"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"max_inner": 0}, "max_inner"),
+        ({"tol": 0}, "tol"),
+        ({"step": -1}, "step"),
+        ({"callback": 3}, "callback"),
+        ({"progress": "loud"}, "progress"),
+        ({"precision": "half"}, "precision"),
+        ({"rate_prior": "weak"}, "rate_prior"),
+        ({"initial": [("x0", "zz")]}, "initial: unknown variable"),
+        ({"initial": [("x0", "x1")], "forbidden": [("x0", "x1")]}, "'x0' must not drive it"),
+        ({"initial": [("x0", "x1"), ("x2", "x1")], "max_parents": 1}, "too many"),
+        ({"initial_distribution": "prior"}, "initial_distribution"),
+        ({"exogenous": ["zz"]}, "exogenous"),
+    ],
+)
+def test_bad_parameters(parameters, words):
+    with pytest.raises(CtbnlearnError, match=words):
+        cl.StructuralEM(**parameters).fit(OBS)
+
+
+def test_what_cannot_be_fitted():
+    with pytest.raises(CtbnlearnError, match="Paths"):
+        cl.StructuralEM().fit(np.zeros((3, 3)))
+    many = cl.random_network(20, 1, rng=0)
+    obs = cl.observe(cl.simulate(many, 2, horizon=1.0, rng=0), n_times=2, rng=0)
+    with pytest.raises(CtbnlearnError, match="too many for structural EM"):
+        cl.StructuralEM().fit(obs)
