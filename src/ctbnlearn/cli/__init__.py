@@ -14,6 +14,10 @@ PROGRAM = "ctbnlearn"
 INTERRUPTED = 130
 
 
+class Interrupted(Exception):
+    """Ctrl-C, where something can be said about it."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
@@ -39,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _interrupted() if code == INTERRUPTED else int(code or 0)  # some versions of typer catch Ctrl-C
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
+    except Interrupted as stop:
+        return _fail(str(stop), INTERRUPTED)
     except BrokenPipeError:  # the reader of a pipe has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

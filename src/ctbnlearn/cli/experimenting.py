@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import Progress, visible
 from ctbnlearn.errors import ParameterError
@@ -27,18 +28,25 @@ def run_experiment(
     if jobs > (os.cpu_count() or 1):
         raise ParameterError(f"--jobs {jobs}: this machine has {os.cpu_count()} cores; ask for at most that many")
     with Progress(quiet) as progress:
-        last = [-EVERY]
+        finished, spoke = 0, -EVERY
 
         def say(done: int, total: int, cell: dict[str, Any] | None) -> None:
+            nonlocal finished, spoke
+            finished = done
             if cell is None:
                 kept = f", {done} kept from before" if done else ""
                 progress.phase(f"{name}: {total} cells{kept}")
-            elif progress.live is not None or done == total or time.monotonic() - last[0] > EVERY:
-                last[0] = time.monotonic()
+            elif progress.live is not None or done == total or time.monotonic() - spoke > EVERY:
+                spoke = time.monotonic()
                 progress.phase(f"{name}: {done} of {total} cells")
 
-        options = Options(quick, data, peers)
-        compared, files = conduct(experiment, options, folder, jobs=jobs, say=say, prepare=use_cache)
+        try:
+            options = Options(quick, data, peers)
+            compared, files = conduct(experiment, options, folder, jobs=jobs, say=say, prepare=use_cache)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted; {finished} finished cells are kept in {folder}: the same command goes on from there"
+            ) from None
     if not quiet:
         print(visible_lines(compared.to_markdown()))
         print(f"written to {visible(folder)}: {', '.join(file.name for file in files)}")

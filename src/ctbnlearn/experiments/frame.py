@@ -136,14 +136,22 @@ class Store:
         write_atomic(self.path(cell), json.dumps({"cell": plain(cell), "tables": plain(tables)}))
 
 
+def silent(done: int, total: int, cell: Cell | None) -> None:
+    """Say nothing of the progress."""
+
+
+def nothing() -> None:
+    """Prepare nothing."""
+
+
 def run_plan(
     experiment: Experiment,
     options: Options,
     store: Store,
     *,
     jobs: int = 1,
-    say: Callable[[int, int, Cell | None], None] = lambda done, total, cell: None,
-    prepare: Callable[[], None] = lambda: None,
+    say: Callable[[int, int, Cell | None], None] = silent,
+    prepare: Callable[[], None] = nothing,
 ) -> Tables:
     """Run what is not there yet and return the rows of the whole plan, in the order of the plan.
 
@@ -164,7 +172,9 @@ def run_plan(
     found = {k: kept for k, cell in enumerate(cells) if (kept := store.read(cell)) is not None}
     left = [k for k in range(len(cells)) if k not in found]
     say(len(found), len(cells), None)
-    workers = 1 if experiment.timed else min(jobs, len(left))
+    workers = min(jobs, len(left))
+    if experiment.timed:  # nothing runs beside what is timed, and what was compiled before would flatter it
+        workers, prepare = 1, nothing
     for k, tables in _results(experiment.name, options, cells, left, workers, prepare):
         store.write(cells[k], tables)
         found[k] = plain(tables)

@@ -20,8 +20,8 @@ WEIGHTS = ("mixture", "posterior")
 
 def plan(options: Options) -> list[Cell]:
     """One cell per graph."""
-    graphs = 3 if options.quick else protocol.GRAPHS
-    return [{"graph": g, "trajectories": protocol.TRAJECTORIES, "quick": options.quick} for g in range(graphs)]
+    graphs, size = (3, 16) if options.quick else (protocol.GRAPHS, protocol.TRAJECTORIES)
+    return [{"graph": g, "trajectories": size, "quick": options.quick} for g in range(graphs)]
 
 
 def run(cell: Cell, options: Options) -> Tables:
@@ -37,7 +37,12 @@ def run(cell: Cell, options: Options) -> Tables:
         for start in STARTS:
             random_state = np.random.default_rng(seed)
             learner = protocol.learner(weights, quick=cell["quick"], initial=start, random_state=random_state)
-            where = {"graph": cell["graph"], "weights": weights, "start": STARTS[start]}
+            where = {
+                "graph": cell["graph"],
+                "trajectories": cell["trajectories"],
+                "weights": weights,
+                "start": STARTS[start],
+            }
             scores.append({**where, **fit_row(learner, net, obs), "objective": learner.objective_})
             pairs += [{**where, **row} for row in pair_rows(learner, net)]
     return {"scores": scores, "pairs": pairs}
@@ -94,7 +99,7 @@ def compare(tables: Tables) -> Comparison:
             )
     settings = {
         "graphs": len(group(rows, "graph")),
-        "trajectories": protocol.TRAJECTORIES,
+        "trajectories": ", ".join(map(str, group(rows, "trajectories"))),
         "search": "exhaustive",
         **protocol.SETTINGS,
     }

@@ -81,7 +81,8 @@ def observations(folder: Path, condition: str, likelihoods: str, unit: float, ro
     table = read_columns(file, ("replicate", "time_min", "phase", *GENES))
     if rows != "all":
         table = table.filter(pc.equal(table["phase"], "post_shift"))
-    table = table.append_column("time", pc.multiply(pc.cast(table["time_min"], "float64"), scale))
+    minutes = pc.cast(table["time_min"], "float64")
+    table = table.append_column("time", pc.multiply(pc.subtract(minutes, pc.min(minutes)), scale))  # begins at 0
     return read_table(
         table.select(["replicate", "time", *GENES]),
         trajectory="replicate",

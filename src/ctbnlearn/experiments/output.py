@@ -11,7 +11,7 @@ from ctbnlearn import __version__
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.errors import DataError
 from ctbnlearn.experiments.comparison import Comparison
-from ctbnlearn.experiments.frame import Experiment, Options, Store, run_plan
+from ctbnlearn.experiments.frame import Experiment, Options, Store, nothing, run_plan, silent
 from ctbnlearn.experiments.rows import Cell, Tables, to_csv
 
 
@@ -21,8 +21,8 @@ def conduct(
     out: Path,
     *,
     jobs: int = 1,
-    say: Callable[[int, int, Cell | None], None] = lambda done, total, cell: None,
-    prepare: Callable[[], None] = lambda: None,
+    say: Callable[[int, int, Cell | None], None] = silent,
+    prepare: Callable[[], None] = nothing,
 ) -> tuple[Comparison, list[Path]]:
     """Run an experiment and write its files; returns the comparison and the files.
 

@@ -26,7 +26,7 @@ from ctbnlearn.structure.mixture import MixtureObjective
 from ctbnlearn.structure.tables import Group
 
 NAMES = ("one", "two")
-LOG_RATES = np.linspace(np.log(1e-3), np.log(20.0), 700)  # beyond them the priors leave less than 1e-9
+LOG_RATES = np.linspace(np.log(1e-3), np.log(20.0), 400)  # beyond them the priors leave less than 1e-9
 TRANSITIONS = 10  # a trajectory, as in the paper's synthetic data
 
 
