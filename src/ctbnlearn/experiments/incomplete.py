@@ -147,9 +147,12 @@ def _approaches(rows: list[Row], sizes: list[int], weights: str) -> Claim:
     )
     ceiling = at["complete data", most, "aupr"]
     here = at["exhaustive", most, "aupr"]
-    cause = (
-        "most of what is missing comes from the weights" if 1 - ceiling > ceiling - here else "noise and gaps cost most"
-    )
+    if ceiling <= here:
+        cause = "these weights are the limit, not noise and gaps"
+    else:
+        cause = (
+            "the weights cost more than noise and gaps" if 1 - ceiling > ceiling - here else "noise and gaps cost most"
+        )
     return Claim(
         f"AUROC and AUPR come close to one with data, {weights} weights",
         all(at[search, most, key] > NEAR_ONE for search in SEARCHES for key in ("auroc", "aupr")),
