@@ -162,6 +162,7 @@ def draw(tables: Tables) -> Figure:
         bands(axes[1], select(far, weights=weights), "persons", "hamming", LOOKS[weights])
     labels(axes[1], "persons", f"Hamming distance from a network of {most} persons")
     axes[1].set_ylim(bottom=0)
+    axes[1].set_xticks(sorted(group(far, "persons")))
     legend(axes[1])
     return figure
 

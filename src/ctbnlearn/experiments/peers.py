@@ -82,6 +82,16 @@ def peer_rows(net: CTBN, paths: Paths, timeout: float = TIMEOUT) -> list[Row]:
             found = np.zeros((len(net.names),) * 2)
             for source, target in line["edges"]:
                 found[net.names.index(source), net.names.index(target)] = 1.0
-            row.update(edge_scores(net, found))
+            scores = edge_scores(net, found)
+            row.update((key, scores[key]) for key in ("auroc", "aupr", "shd"))  # yes or no: no loss to reckon
         rows.append(row)
     return rows
+
+
+def failures(rows: list[Row]) -> dict[str, str]:
+    """The first thing that went wrong with every method that failed somewhere."""
+    out: dict[str, str] = {}
+    for row in rows:
+        if row.get("error"):
+            out.setdefault(f"{row['method']} failed", str(row["error"]))
+    return out

@@ -105,6 +105,8 @@ def draw(tables: Tables) -> Figure:
 
 def compare(tables: Tables) -> Comparison:
     """Times, ratios and growth, and the paper's figure."""
+    from ctbnlearn.experiments.peers import failures
+
     rows = [row for row in tables["scores"] if row["seconds"] is not None]
     times = {key: mean(here, "seconds") for key, here in group(rows, "method", "nodes").items()}
     lines = []
@@ -131,14 +133,13 @@ def compare(tables: Tables) -> Comparison:
                 "structure it tries, as the paper's may, pays for each of them.",
             )
         )
-    failed = [row for row in tables["scores"] if row.get("error")]
     settings = {
         "graphs": len(group(rows, "graph")),
         "trajectories": protocol.TRAJECTORIES,
         "search": f"greedy, K = {MAX_PARENTS}; structural EM: hill-climbing, variational, one sweep",
         "seconds": f"of the second fit up to {TWICE} nodes, of the first one with compilation beyond",
-        **({"failed": "; ".join(f"N={r['nodes']} {r['method']}: {r['error']}" for r in failed)} if failed else {}),
         **protocol.SETTINGS,
+        **failures(tables["scores"]),
     }
     return Comparison(("N", "method", "seconds", "structural EM / this", "AUROC", "AUPR"), lines, claims, settings)
 
