@@ -218,3 +218,12 @@ def test_help_is_light():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
     assert all(name in done.stdout for name in catalogue.NAMES)
+
+
+def test_chance_on_irma_is_that_of_shuffled_rankings():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((5, 5), int)
+    truth[np.nonzero(~np.eye(5, dtype=bool))[0][:8], np.nonzero(~np.eye(5, dtype=bool))[1][:8]] = 1
+    found = [cl.edge_scores(truth, rng.random((5, 5)), self_pairs=True)["auroc"] for _ in range(800)]
+    assert np.mean(found) == pytest.approx(irma.RANDOM[0], abs=0.02)
+    assert np.std(found) == pytest.approx(irma._chance(), rel=0.1)

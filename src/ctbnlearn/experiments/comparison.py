@@ -32,7 +32,7 @@ class Claim:
     def line(self) -> str:
         """As an item of a Markdown list."""
         verdict = "cannot be told here" if self.holds is None else "agrees" if self.holds else "**differs**"
-        reason = f" {self.why}" if self.why and self.holds is False else ""
+        reason = f" {self.why}" if self.why and self.holds is not None and not self.holds else ""
         return f"- {self.text} — {verdict}: {self.figures}.{reason}"
 
 
