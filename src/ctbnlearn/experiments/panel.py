@@ -220,8 +220,8 @@ def compare(tables: Tables) -> Comparison:
         "variables that never change": tables["scores"][0]["still"] or "none",
         "persons": f"{', '.join(map(str, sizes))}, drawn from those seen more than once, "
         f"{len(group(tables['scores'], 'draw'))} draws each",
-        "learners": f"as in all experiments, K = {MAX_PARENTS}, time grid of {STEP} years; states seen exactly, holes left "
-        "open",
+        "learners": f"as in all experiments, K = {MAX_PARENTS}, time grid of {STEP} years; states seen exactly, holes "
+        "left open",
         "seed": protocol.SEED,
     }
     header = ("weights", "persons", "edges", "median distance", "quartiles", "mean difference of probabilities")
