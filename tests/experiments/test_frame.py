@@ -145,3 +145,13 @@ def test_rows():
 def test_a_claim_that_fails_says_why():
     assert Claim("X holds", False, "1 < 2", "Because.").line() == "- X holds — **differs**: 1 < 2. Because."
     assert "Because" not in Claim("X holds", True, "2 > 1", "Because.").line()
+
+
+def test_the_same_rows_give_the_same_files(tmp_path):
+    experiment = catalogue.load("concentration")
+    cells = [{"draw": 0, "trajectories": [1, 5, 9], "concentrations": [0.0, 2.0]}]
+    small = Experiment("concentration", "", lambda options: cells, experiment.run, experiment.draw, experiment.compare)
+    for place in ("a", "b"):
+        conduct(small, Options(), tmp_path / place)
+    for name in ("concentration.csv", "concentration.svg", "concentration-profiles.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

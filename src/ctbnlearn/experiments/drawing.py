@@ -66,6 +66,16 @@ def counts_axis(ax: Axes, values: Sequence[float]) -> None:
     ax.set_xticks([], minor=True)
 
 
+def seconds_axis(ax: Axes) -> None:
+    """A logarithmic axis of times with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter("{x:g}")
+
+
 def roc_curves(ax: Axes, rows: Sequence[Row], look: Look) -> None:
     """ROC curves of single graphs averaged at equal false positive rates; rows have graph, truth, probability."""
     from sklearn.metrics import roc_curve

@@ -49,6 +49,8 @@ def write_files(
     experiment: Experiment, options: Options, tables: Tables, compared: Comparison, out: Path
 ) -> list[Path]:
     """Write NAME.csv (and NAME-TABLE.csv for further tables), NAME.png, NAME.svg and NAME.md."""
+    from matplotlib import rc_context
+
     files = []
 
     def put(suffix: str, content: Any) -> None:
@@ -59,7 +61,8 @@ def write_files(
         put(".csv" if name == "scores" else f"-{name}.csv", to_csv(rows))
     figure = experiment.draw(tables)
     put(".png", lambda path: figure.savefig(path, format="png", dpi=110))
-    put(".svg", lambda path: figure.savefig(path, format="svg", metadata={"Date": None}))
+    with rc_context({"svg.hashsalt": experiment.name}):  # the same numbers give the same file
+        put(".svg", lambda path: figure.savefig(path, format="svg", metadata={"Date": None}))
     put(".md", page(experiment, options, compared))
     return files
 

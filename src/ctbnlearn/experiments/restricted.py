@@ -84,7 +84,7 @@ def _inside(net: CTBN, allowed: BoolArray, probability: np.ndarray) -> Row:
 
 def draw(tables: Tables) -> Figure:
     """AUPR among candidates and warm seconds against the number of false candidates."""
-    from ctbnlearn.experiments.drawing import LOOKS, bands, labels, legend, panels
+    from ctbnlearn.experiments.drawing import LOOKS, bands, labels, legend, panels, seconds_axis
 
     rows = tables["scores"]
     figure, axes = panels(3, width=3.4)
@@ -99,10 +99,7 @@ def draw(tables: Tables) -> Figure:
         ax.set_xticks(sorted(group(rows, "extra")))
     axes[0].set_ylim(top=1.01)
     axes[1].set_ylim(top=1.01)
-    axes[2].set_yscale("log")
-    axes[2].yaxis.set_major_formatter("{x:g}")
-    axes[2].yaxis.set_minor_formatter("{x:g}")
-    axes[2].tick_params(which="both", labelsize=8)
+    seconds_axis(axes[2])
     legend(axes[0])
     return figure
 

@@ -78,16 +78,17 @@ def run(cell: Cell, options: Options) -> Tables:
 
 def draw(tables: Tables) -> Figure:
     """Seconds and AUPR against the number of nodes."""
-    from ctbnlearn.experiments.drawing import EXACT, LOOKS, PURPLE, bands, counts_axis, labels, legend, panels
+    from ctbnlearn.experiments import drawing
+    from ctbnlearn.experiments.drawing import bands, counts_axis, labels, legend, panels, seconds_axis
 
     rows = [row for row in tables["scores"] if row["seconds"] is not None]
     looks = {
-        "mixture": {**LOOKS["mixture"], "label": "ours, mixture weights"},
-        "posterior": {**LOOKS["posterior"], "label": "ours, posterior weights"},
-        "structural EM": {**EXACT, "label": "structural EM, one sweep"},
+        "mixture": {**drawing.MIXTURE, "label": "ours, mixture weights"},
+        "posterior": {**drawing.POSTERIOR, "label": "ours, posterior weights"},
+        "structural EM": {**drawing.EXACT, "label": "structural EM, one sweep"},
     }
     for peer, marker in zip([m for m in group(rows, "method") if m not in looks], "DvPX*"):
-        looks[peer] = {"color": PURPLE, "linestyle": ":", "marker": marker, "label": f"{peer} (complete data)"}
+        looks[peer] = {"color": drawing.PURPLE, "linestyle": ":", "marker": marker, "label": f"{peer} (complete data)"}
     figure, axes = panels(2, width=4.4)
     for method, look in looks.items():
         here = select(rows, method=method)
@@ -95,7 +96,7 @@ def draw(tables: Tables) -> Figure:
         bands(axes[1], here, "nodes", "aupr", look)
     for ax in axes:
         counts_axis(ax, [row["nodes"] for row in rows])
-    axes[0].set_yscale("log")
+    seconds_axis(axes[0])
     axes[1].set_ylim(0, 1.02)
     labels(axes[0], "nodes", "seconds a fit")
     labels(axes[1], "nodes", "AUPR")
