@@ -14,6 +14,7 @@ from pathlib import Path
 from timing import Row, best_of, seconds
 
 import ctbnlearn as cl
+from ctbnlearn.experiments.peers import peer_data
 
 PEERS = Path(__file__).parent / "peers"
 SETTING = "cl.simulate(cl.random_network(20, 2, rng=0), 20, horizon=50.0, rng=1)"
@@ -47,25 +48,10 @@ def peer_rows(net: cl.CTBN, paths: cl.Paths, ours: float) -> list[Row]:
     python = PEERS / ".venv" / "bin" / "python"
     if not python.exists():
         return [("peers", "not installed", "", "run benchmarks/peers/setup.sh")]
-    content = {
-        "names": list(paths.names),
-        "n_states": [v.n_states for v in paths.variables],
-        "trajectories": [
-            {
-                "initial": paths.initial[k].tolist(),
-                "end": float(paths.end[k]),
-                "jumps": [
-                    [float(paths.times[r]), int(paths.nodes[r]), int(paths.targets[r])]
-                    for r in range(paths.offsets[k], paths.offsets[k + 1])
-                ],
-            }
-            for k in range(paths.n_trajectories)
-        ],
-    }
     out = []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.json"
-        file.write_text(json.dumps(content))
+        file.write_text(json.dumps(peer_data(paths)))
         lines = subprocess.run(
             [python, PEERS / "run_peers.py", file], capture_output=True, text=True, check=True
         ).stdout.splitlines()

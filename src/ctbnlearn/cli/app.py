@@ -230,6 +230,39 @@ def demo(
 
 
 @app.command()
+def experiment(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="complete, bound, incomplete, initial, scaling, concentration, restricted, irma or panel.",
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within a minute.")] = False,
+    data: Annotated[Path | None, typer.Option(metavar="PATH", help="Measured data; irma and panel need them.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder; default: ctbnlearn-NAME.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes side by side.")] = 1,
+    peers: Annotated[bool, typer.Option("--peers", help="Run other packages beside ours (complete, scaling).")] = False,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Repeat a figure or table of the paper.
+
+    Leaves the numbers (CSV), a figure (PNG, SVG) and a comparison with what the paper reports (Markdown) in the folder.
+    What is finished is kept there: a run that was stopped goes on where it was.
+
+    \b
+    ctbnlearn experiment complete --quick
+    ctbnlearn experiment incomplete --jobs 2 --out fig2
+    ctbnlearn experiment panel --data panel.csv
+    """
+    from ctbnlearn.cli.experimenting import run_experiment
+
+    return run_experiment(name, quick, data, out, jobs, peers, quiet)
+
+
+@app.command()
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder that `learn` wrote.")],
     out: Annotated[

@@ -1,0 +1,229 @@
+"""What the experiments compute: quick runs, their parts, and verdicts that follow the numbers."""
+
+from __future__ import annotations
+
+import csv
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import ctbnlearn as cl
+from ctbnlearn.cli import experimenting, main
+from ctbnlearn.errors import CtbnlearnError
+from ctbnlearn.experiments import catalogue, complete, irma, panel, protocol, restricted, scaling
+from ctbnlearn.experiments.frame import Options, work
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch):
+    monkeypatch.setattr(experimenting, "use_cache", lambda: None)
+
+
+def quick(name, folder, *more):
+    assert main(["experiment", name, "--quick", "--out", str(folder), "--quiet", *map(str, more)]) == 0
+    for end in ("csv", "png", "svg", "md"):
+        assert (folder / f"{name}.{end}").stat().st_size > 0
+    text = (folder / f"{name}.md").read_text(encoding="utf-8")
+    assert "nan" not in text
+    assert f"ctbnlearn experiment {name} --quick" in text
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(rows, key, **wanted):
+    return np.array([float(r[key]) for r in rows if all(r[k] == v for k, v in wanted.items())])
+
+
+def test_complete_quick(tmp_path):
+    rows = quick("complete", tmp_path)
+    for method in ("exact", "mixture", "posterior"):
+        few, many = (numbers(rows, "aupr", method=method, trajectories=n).mean() for n in ("5", "80"))
+        assert many > few
+    assert numbers(rows, "aupr", method="posterior", trajectories="80").mean() > 0.95
+
+
+def test_bound_quick(tmp_path):
+    rows = quick("bound", tmp_path)
+    gaps, entropies = numbers(rows, "gap"), numbers(rows, "entropy")
+    assert (gaps > 0).all()
+    assert gaps[entropies < 0.01].max() < gaps[entropies > 0.6].min()
+
+
+def test_concentration_quick(tmp_path):
+    rows = quick("concentration", tmp_path)
+    near = {c: numbers(rows, "near_a_corner", c=c, trajectories="1").mean() for c in ("0", "2")}
+    assert near["0"] < 0.1 < near["2"]
+
+
+def test_incomplete_and_initial_quick(tmp_path):
+    rows = quick("incomplete", tmp_path / "a")
+    assert {(r["weights"], r["search"]) for r in rows} >= {
+        (w, s) for w in ("mixture", "posterior") for s in ("exhaustive", "greedy")
+    }
+    assert numbers(rows, "auroc", search="exhaustive", weights="posterior", trajectories="16").mean() > 0.6
+    starts = quick("initial", tmp_path / "b")
+    heuristic = numbers(starts, "aupr", weights="mixture", start="heuristic")
+    assert heuristic == pytest.approx(numbers(rows, "aupr", weights="mixture", search="exhaustive", trajectories="16"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["restricted", "scaling", "irma", "panel"])
+def test_the_other_quick_runs(name, tmp_path, shared_data):
+    data = {"irma": shared_data / "irma", "panel": shared_data / "panel" / "gsoep_health_wide.csv"}.get(name)
+    began = time.process_time()
+    rows = quick(name, tmp_path, *(["--data", data] if data else []))
+    assert time.process_time() - began < 60
+    assert len({r.get("weights") or r.get("method") for r in rows}) > 1
+
+
+def test_cells_do_not_depend_on_each_other():
+    cells = complete.plan(Options(quick=True))
+    alone = work("complete", {**cells[2], "trajectories": [5]}, Options(quick=True))["scores"]
+    among = work("complete", cells[2], Options(quick=True))["scores"]
+    assert alone == [row for row in among if row["trajectories"] == 5]
+    assert cells == complete.plan(Options(quick=True))
+
+
+def test_every_draw_has_an_edge_and_is_its_own():
+    nets = [protocol.draw_network(g) for g in range(40)]
+    assert all(net.edges for net in nets)
+    assert len({tuple(net.edges) for net in nets}) > 30
+    assert protocol.draw_network(7).edges == nets[7].edges
+
+
+def test_the_exact_score_is_the_papers():
+    """Posterior weights with a flat prior of structures: softmax of the closed-form score, by hand for two nodes."""
+    net = protocol.draw_network(0, nodes=2)
+    paths = protocol.draw_paths(net, 0, 20)
+    found = protocol.learner("exact").fit(paths).edge_probabilities_[0, 1]
+    from scipy.special import gammaln
+
+    scores = []
+    for parents, factor in (([], 2), (["x0"], 1)):
+        table = cl.count_statistics(paths, {"x1": parents})
+        a, b = 5.0 * factor, 10.0 * factor
+        total = 0.0
+        for dwell, moves in zip(table.dwell[1], table.transitions[1]):
+            for x in range(2):
+                m, t = moves[x, 1 - x], dwell[x]
+                total += gammaln(a + m) - gammaln(a) + a * np.log(b) - (a + m) * np.log(b + t)
+        scores.append(total)
+    assert found == pytest.approx(1 / (1 + np.exp(scores[0] - scores[1])), rel=1e-9)
+
+
+@pytest.mark.parametrize(("mixture", "verdict"), [(0.99, "agrees"), (0.6, "**differs**")])
+def test_verdicts_follow_the_numbers(mixture, verdict):
+    level = {"exact": 0.99, "posterior": 0.995, "mixture": mixture}
+    rows = [
+        {
+            "graph": g,
+            "trajectories": n,
+            "method": m,
+            "auroc": v,
+            "aupr": v if n == 320 else 0.5 + 0.01 * g,
+            "log_loss": 0.1,
+        }
+        for g in range(4)
+        for n in (5, 320)
+        for m, v in ((m, level.get(m, 0.99)) for m in complete.METHODS)
+    ]
+    first, second, third = complete.compare({"scores": rows}).claims
+    assert verdict in first.line()
+    assert verdict in second.line()
+    assert "agrees" in third.line()
+
+
+def test_prior_network_holds_the_truth_and_as_many_more():
+    net = protocol.draw_network(1, 10)
+    truth = np.zeros((10, 10), bool)
+    for source, target in net.edges:
+        truth[net.names.index(source), net.names.index(target)] = True
+    allowed = restricted.prior_network(net, 3, np.random.default_rng(0))
+    assert (allowed >= truth).all()
+    assert ((allowed & ~truth).sum(0) == 3).all()
+    assert not np.diag(allowed).any()
+
+
+def test_growth_is_the_exponent_of_time():
+    rows = [{"nodes": n, "seconds": 0.01 * n**2.5} for n in (5, 10, 40)]
+    assert scaling._growth(rows) == pytest.approx(2.5)
+
+
+def test_irma_is_read_as_it_stands(shared_data):
+    folder = shared_data / "irma"
+    assert [len(irma.truth(folder, n)) for n in (6, 7, 8)] == [6, 7, 8]
+    every = irma.observations(folder, "on", "threshold", 1.0, "all")
+    after = irma.observations(folder, "on", "threshold", 2.0, "after the switch")
+    with (folder / "switch_on.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(every.series[0].times) == len(rows)
+    kept = [r for r in rows if r["phase"] == "post_shift"]
+    log = np.log([float(r["GAL4"]) for r in kept])
+    series = after.series[irma.GENES.index("GAL4")]
+    expected = norm.cdf((log - log.mean()) / log.std())
+    assert np.exp(series.log_likelihood()[:, 1]) == pytest.approx(expected)
+    assert np.diff(series.times[:2]) == pytest.approx(2.0)
+    authors = irma.observations(folder, "off", "authors", 1.0, "after the switch")
+    assert sum(len(s.times) for s in authors.series) == 360
+
+
+def test_panel_draws_persons_and_finds_what_never_changes(tmp_path):
+    file = tmp_path / "panel.csv"
+    lines = ["id,t,year,sex,job,health"]
+    lines += [
+        f"{i},{t},{1990 + t},{i % 2},{(i + t) % 3},{'' if t == 1 else t // 2}" for i in range(20) for t in range(3)
+    ]
+    file.write_text("\n".join([*lines, "99,0,1990,1,2,0"]) + "\n")  # a person seen once
+    table, variables, still = panel.read_panel(file)
+    assert variables == ["sex", "job", "health"]
+    assert still == ["sex"]
+    assert 99 not in table["id"].to_pylist()
+    first, again = (panel.choose(table, 8, 0)["id"].to_pylist() for _ in range(2))
+    assert first == again
+    assert len(set(first)) == 8
+    assert set(panel.choose(table, 8, 1)["id"].to_pylist()) != set(first)
+    with pytest.raises(CtbnlearnError, match="20 persons"):
+        panel.choose(table, 21, 0)
+    file.write_text("id,t\n1,0\n1,1\n")
+    with pytest.raises(CtbnlearnError, match="two or more variables"):
+        panel.read_panel(file)
+
+
+def test_panel_distance_counts_edges_that_differ():
+    def edges(persons, draw, *probabilities):
+        return [
+            {"weights": w, "persons": persons, "draw": draw, "source": str(k), "target": "y", "probability": p}
+            for w in panel.WEIGHTS
+            for k, p in enumerate(probabilities)
+        ]
+
+    tables = {
+        "scores": [{"persons": 9}, {"persons": 5}],
+        "edges": edges(9, 0, 0.9, 0.1, 0.6) + edges(9, 1, 0.8, 0.2, 0.4) + edges(5, 0, 0.1, 0.9, 0.1),
+    }
+    found = {(row["persons"], row["draw"]): row["hamming"] for row in panel.distances(tables)}
+    assert found == {(9, 1): 1, (5, 0): 3}
+
+
+def test_help_is_light():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from ctbnlearn.cli import main; main(['experiment', '--help']); "
+        "print([m for m in ('jax', 'matplotlib', 'plotly', 'pyarrow') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert all(name in done.stdout for name in catalogue.NAMES)
+
+
+def test_chance_on_irma_is_that_of_shuffled_rankings():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((5, 5), int)
+    truth[np.nonzero(~np.eye(5, dtype=bool))[0][:8], np.nonzero(~np.eye(5, dtype=bool))[1][:8]] = 1
+    found = [cl.edge_scores(truth, rng.random((5, 5)), self_pairs=True)["auroc"] for _ in range(800)]
+    assert np.mean(found) == pytest.approx(irma.RANDOM[0], abs=0.02)
+    assert np.std(found) == pytest.approx(irma._chance(), rel=0.1)
