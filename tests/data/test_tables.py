@@ -15,7 +15,7 @@ import pytest
 
 import ctbnlearn as cl
 from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
-from ctbnlearn.data.observations import HoledSeries
+from ctbnlearn.data.series import HoledSeries
 from ctbnlearn.data.tables import read_table
 
 WIDE = "id,time,a,b\n1,0,x,0\n1,1.5,,1\n2,0.25,y,\n2,3,x,0\n"
