@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.data.series import Series
 from ctbnlearn.errors import CtbnlearnError
 
 NET = cl.random_network(3, rng=0)
@@ -159,7 +160,7 @@ def test_shared_times_are_checked_once(monkeypatch):
     from ctbnlearn.data import observations
 
     obs = cl.observe(cl.simulate(NET, 2, horizon=4.0, rng=1), n_times=3, rng=2)
-    own = observations.Series(obs.series[2].offsets, obs.series[2].times.copy(), obs.series[2].values, None)
+    own = Series(obs.series[2].offsets, obs.series[2].times.copy(), obs.series[2].values, None)
     seen = []
     monkeypatch.setattr(observations, "check_times", lambda *a, **k: seen.append(a[2]))
     cl.Observations(obs.variables, (*obs.series[:2], own), obs.start, obs.end)

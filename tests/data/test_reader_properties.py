@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from ctbnlearn.data.complete import read_paths
 from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
-from ctbnlearn.data.observations import Observations, Series
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import read_pyagrum
 from ctbnlearn.data.pyctbn import read_pyctbn
 from ctbnlearn.data.ragged import offsets_from_counts
+from ctbnlearn.data.series import Series
 from ctbnlearn.data.source import MISSING
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.data.variables import Variable

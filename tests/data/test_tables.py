@@ -15,7 +15,7 @@ import pytest
 
 import ctbnlearn as cl
 from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
-from ctbnlearn.data.observations import HoledSeries
+from ctbnlearn.data.series import HoledSeries
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.data.threshold import ThresholdNoise
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.data.messages import named
-from ctbnlearn.data.observations import Observations, Series
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
+from ctbnlearn.data.series import Series
 from ctbnlearn.result.manifest import n_rows
 
 # A fit from incomplete data on two cores, measured from 5 to 100 variables and 40 to 1000 trajectories; very rough.

@@ -9,11 +9,12 @@ import numpy as np
 
 from ctbnlearn.data.columns import Column, decode, read_specs
 from ctbnlearn.data.messages import shown
-from ctbnlearn.data.observations import HoledSeries, Observations, Series
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.ragged import keep
 from ctbnlearn.data.roles import Roles, check_flag, read_roles
 from ctbnlearn.data.rows import Block, Rows, arrange, read_nodes, read_rows, read_window
+from ctbnlearn.data.series import HoledSeries, Series
 from ctbnlearn.data.source import MISSING, Source
 from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import DataError

@@ -318,7 +318,8 @@ def sweeps(
 ) -> tuple[State, Array, Array]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
-    Returns the state, F (B,) and the number of sweeps.
+    A trajectory that has come to rest stays as it is while others go on, so that it does not matter which ones are
+    updated together. Returns the state, F (B,) and the number of sweeps.
     """
 
     def mix(a: State, b: State, share: Array) -> State:
@@ -331,7 +332,7 @@ def sweeps(
         return jnp.where((bend > 0) & (top < 0.8), top, 1.0)
 
     def sweep(carry: tuple[State, Array, Mean, Array, Array]) -> tuple[State, Array, Mean, Array, Array]:
-        state, value, mean, _, count = carry
+        state, value, mean, moving, count = carry
         psi = child_response(state, tables, mean, evidence.dt)
         best, log_z = answer(mean.off, psi - mean.leave, evidence, tables.initial)
         used = jnp.sum(state.marginal * evidence.dt * psi, axis=(0, 1, 2))
@@ -350,21 +351,21 @@ def sweeps(
             less = jnp.where(reached >= least, share, jnp.where(last, 0.0, less))
             return attempt(jnp.where(tries < 0, share, less)), tries + 1  # the first one is tried as it is
 
-        first = jnp.where(value == -jnp.inf, 1.0, state.share)
+        first = jnp.where(moving, jnp.where(value == -jnp.inf, 1.0, state.share), 0.0)
         (share, there, reached, mean), _ = jax.lax.while_loop(
             lambda inner: (inner[1] < 0) | (jnp.any(inner[0][2] < least) & (inner[1] < SHORTENINGS)),
             shorter,
             ((first, state, jnp.full_like(value, -jnp.inf), mean), -1),
         )
-        gain = jnp.maximum(reached - value, 0.0)
         ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope), 0.05, 1.0), 1.0)
-        return there._replace(share=ahead), reached, mean, jnp.max(gain), count + 1
+        ahead = jnp.where(moving, ahead, state.share)
+        return there._replace(share=ahead), reached, mean, moving & (reached - value > tol), count + 1
 
     value, mean = objective(state, tables, evidence.dt)
     state, value, _, _, count = jax.lax.while_loop(
-        lambda carry: jnp.logical_and(carry[3] > tol, carry[4] < max_sweeps),
+        lambda carry: jnp.logical_and(jnp.any(carry[3]), carry[4] < max_sweeps),
         sweep,
-        (state, value, mean, jnp.full((), jnp.inf, value.dtype), 0),
+        (state, value, mean, jnp.full(value.shape, True), 0),
     )
     return state, value, count
 

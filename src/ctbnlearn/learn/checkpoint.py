@@ -86,9 +86,11 @@ class Checkpoint:
                 f"{self.folder}: checkpoints cannot be kept there ({_reason(problem)}); choose another folder"
             ) from None
         if there and not resume:
+            last = saved_round(self.folder)
+            what = "a damaged checkpoint" if last is None else f"a checkpoint of round {last}"
             raise CheckpointError(
-                f"{self.folder}: a checkpoint of round {saved_round(self.folder)} is there; go on from it with "
-                "resume=True (--resume), or remove it or choose another folder to learn from the beginning"
+                f"{self.folder}: {what} is there; go on from it with resume=True (--resume), or remove it or choose "
+                "another folder to learn from the beginning"
             )
 
     def load(self) -> Saved | None:
@@ -97,7 +99,7 @@ class Checkpoint:
 
     def load_best(self, before: int) -> Saved | None:
         """The best of the random starts before that number; None where it was not kept."""
-        best = self._load(BEST)
+        best = self._load(BEST) if before > 0 else None
         return best if best is not None and best.start < before else None
 
     def save(self, saved: Saved, best: bool = False) -> None:

@@ -126,6 +126,8 @@ class _Starts:
         """EM as it was, and the random numbers as they were then."""
         em = self.fresh()
         em.restore(saved.arrays, saved.round, **saved.state["em"])
+        kind = getattr(np.random, saved.state["random"]["bit_generator"])
+        self.rng = np.random.Generator(kind())
         self.rng.bit_generator.state = saved.state["random"]
         return em
 

@@ -11,7 +11,8 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
-from ctbnlearn.data.observations import Observations, Series
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.series import Series
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
