@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ctbnlearn.errors import CtbnlearnError as CtbnlearnError
     from ctbnlearn.inference.statistics import Statistics as Statistics
     from ctbnlearn.inference.statistics import count_statistics as count_statistics
+    from ctbnlearn.learn.ctpc import CTPC as CTPC
     from ctbnlearn.learn.learner import StructureLearner as StructureLearner
     from ctbnlearn.learn.sem import StructuralEM as StructuralEM
     from ctbnlearn.model.ctbn import CTBN as CTBN
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CTBN": "model.ctbn",
+    "CTPC": "learn.ctpc",
     "CtbnlearnError": "errors",
     "GaussianNoise": "data.noise",
     "LabelNoise": "data.noise",

@@ -133,6 +133,29 @@ def mean_field(net, obs, step):
     return list(dwell), list(moves)
 
 
+def test_mean_field_equals_its_reference_and_bounds_the_evidence():
+    net = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 2], rng=4)
+    obs = cl.observe(cl.simulate(net, 6, horizon=4.0, rng=1), n_times=6, noise=cl.LabelNoise(0.1), rng=2)
+    options = {"step": 0.1, "inference": "mean_field"}
+    stats = cl.variational.expected_statistics(net, obs, **options)
+    for found, expected in zip(totals(stats), mean_field(net, obs, options["step"])):
+        for a, b in zip(found, expected):
+            np.testing.assert_allclose(a, b[(slice(0, len(a)),) * b.ndim], rtol=1e-3, atol=1e-4)
+    exact = cl.exact.log_evidence(net, obs)
+    assert (cl.variational.log_evidence(net, obs, **options) <= exact + 1e-3).all()
+
+
+def test_mean_field_of_a_transition_that_needs_its_parent():
+    rates = {"a": [[-1, 1], [1, -1]], "b": [[[0, 0], [1, -1]], [[-2, 2], [1, -1]]]}  # b rises only while a is 1
+    net = cl.CTBN({"a": (0, 1), "b": (0, 1)}, {"b": ["a"]}, rates)
+    tables = PathRates.of_network(net, mean_field=True, at_least=(2, 4)).tables
+    q = np.array([[0.01, 0.99], [0.5, 0.5]])[:, :, None, None]
+    with jax.enable_x64(True):
+        off = np.asarray(kernels.mean_rates(q, tables).off)[..., 0, 0]
+    np.testing.assert_allclose(off[0], [[0, 1], [1, 0]])
+    np.testing.assert_allclose(off[1], [[0, 2 * 1e-30**0.01], [1, 0]], rtol=1e-6)
+
+
 def relative_errors(found, exact):
     """Largest relative error of dwell and transition totals per state, against the node's totals."""
     dwell = max(np.abs(a - b).max() / b.sum() for a, b in zip(found[0], exact[0]))
@@ -188,7 +211,7 @@ def test_child_response_equals_autodiff():
         rates = PathRates.of_network(net)
         engine.update(rates, tol=0.0, max_sweeps=2)
         with jax.enable_x64(True):
-            tables = kernels.Tables(*engine._cast(rates.tables))
+            tables = engine._tables(rates)
             (state,) = engine.states
             dt = engine.blocks[0].dt
             mean = kernels.mean_rates(state.marginal, tables)
@@ -196,6 +219,23 @@ def test_child_response_equals_autodiff():
             auto = autodiff(state, tables, dt)
         real = np.arange(max(cards)) < np.array(cards)[:, None]
         np.testing.assert_allclose(np.asarray(ours)[real], np.where(dt > 0, auto, 0.0)[real], rtol=1e-7, atol=1e-9)
+
+
+def test_child_response_of_mean_field_equals_autodiff():
+    cards = [2, 3, 2, 4]
+    net = cl.random_network(4, 3, dynamics="random", n_states=cards, rng=2)
+    rng = np.random.default_rng(0)
+    real = np.arange(4) < np.array(cards)[:, None]
+    q = rng.random((4, 4, 5, 2)) * real[..., None, None]
+    moves = rng.random((4, 4, 4, 5, 2)) * (real[:, :, None] & real[:, None] & ~np.eye(4, dtype=bool))[..., None, None]
+    dt = rng.random((5, 2))
+    with jax.enable_x64(True):
+        tables = PathRates.of_network(net, mean_field=True).tables
+        state = kernels.State(moves, q / q.sum(1, keepdims=True), None, None, None)
+        mean = kernels.mean_rates(state.marginal, tables)
+        ours = np.asarray(kernels.child_response(state, tables, mean, dt) * dt)
+        auto = np.asarray(autodiff(state, tables, dt))
+    np.testing.assert_allclose(ours[real], auto[real], rtol=1e-7, atol=1e-9)
 
 
 def test_every_sweep_raises_the_objective():
@@ -290,6 +330,8 @@ def test_impossible_evidence_and_refusals():
     net, obs = example()
     with pytest.raises(ParameterError, match="before the start"):
         cl.variational.smooth(net, obs, [-1.0])
+    with pytest.raises(ParameterError, match="inference must be one of"):
+        cl.variational.log_evidence(net, obs, inference="naive")
     with pytest.raises(ParameterError, match="step"):
         cl.variational.smooth(net, obs, [1.0], step=0.0)
     with pytest.raises(ParameterError, match="agree"):

@@ -279,6 +279,15 @@ def test_a_still_variable_that_nobody_explained():
     assert any("What drives still cannot be told" in text for text in learner.result_.manifest["warnings"])
 
 
+def test_mean_field_learns_too():
+    """Its objective climbs, too, and its path statistics reach the posterior and the local evidence."""
+    _, obs = small(n_trajectories=30)
+    rival = cl.StructureLearner(inference="mean_field").fit(obs)
+    assert (np.diff(rival.history_.objective) > -1e-6 * abs(rival.objective_)).all()
+    for weights in rival.parent_set_weights_:
+        assert weights.sum() == pytest.approx(1)
+
+
 def test_after_learning():
     net, obs = small(n_trajectories=20)
     learner = cl.StructureLearner().fit(obs)
@@ -398,6 +407,7 @@ def test_active_parents_are_those_of_heavy_sets():
     [
         ({"initial": "empty"}, "initial"),
         ({"rates": "harmonic"}, "rates"),
+        ({"inference": "exact"}, "inference"),
         ({"precision": "half"}, "precision"),
         ({"n_init": 0}, "n_init"),
         ({"refine": "yes"}, "refine"),

@@ -129,9 +129,9 @@ def compare(tables: Tables) -> Comparison:
                 len(ratios) > 1 and ratios[-1] > 1 and ratios[-1] > ratios[0],
                 "time of structural EM over ours: " + ", ".join(f"N={n} {r:.2f}" for n, r in zip(common, ratios)),
                 f"Fitted growth with the number of nodes: {method} {growth[method]:.2f}, structural EM "
-                f"{growth['structural EM']:.2f}. The structural EM here infers paths once a sweep and climbs on the "
-                "statistics of all families at once, by the same engine; a rival that infers paths anew for every "
-                "structure it tries, as the paper's may, pays for each of them.",
+                f"{growth['structural EM']:.2f}. The structural EM here infers paths a few times a sweep and climbs on "
+                "expected statistics, by the same engine; a rival that infers paths anew for every structure it tries, "
+                "as the paper's may, pays for each of them.",
             )
         )
     settings = {

@@ -23,6 +23,7 @@ from ctbnlearn.model.ctbn import CTBN
 
 ROWS_A_PIECE = 8192  # rows summed up in one matrix product, which may be in single precision
 LARGE = 5_000_000  # cells times trajectories times nodes from which on padding costs more than compiling
+LEAST_RATE = 1e-30  # mean field: of the largest rate, for a transition impossible in some parent states only
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
 
 
@@ -46,6 +47,8 @@ class PathRates:
     at_least
         Number of active parents and of their joint states to make room for, so that shapes stay the same while the
         parents change.
+    mean_field
+        Whether paths are inferred by naive mean field in place of the star approximation.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class PathRates:
         arithmetic: Sequence[FloatArray],
         initial: Sequence[FloatArray],
         at_least: tuple[int, int] = (1, 1),
+        mean_field: bool = False,
     ) -> None:
         self.cards, self.parents = list(cards), [tuple(p) for p in parents]
         n, widest = len(cards), max(cards)
@@ -77,13 +81,23 @@ class PathRates:
                 for p, digit in enumerate(digits):
                     select[p, i, : self.sizes[i]] = np.eye(widest)[digit]
             first[i, :card] = initial[i]
-        self.tables = kernels.Tables(table, leave, index, select, first, np.asarray(cards))
+        self.mean_field = mean_field
+        plain = kernels.Tables(table, leave, index, select, first, np.asarray(cards))
+        self.tables: kernels.AnyTables = plain
+        self.tilt = plain  # how parents are distributed at a transition of their child: q^u R~(u)
+        if mean_field:
+            largest = table.max(axis=1, keepdims=True)
+            real = np.arange(tall)[:, None, None] < np.array(self.sizes)[:, None, None, None]
+            possible = (largest > 0) & real
+            log = np.log(np.where(possible, np.maximum(table, LEAST_RATE * largest), 1.0))
+            self.tables = kernels.MeanFieldTables(*plain, log)
+            self.tilt = plain._replace(geometric=possible.astype(float))  # q^u: the same as at any other time
 
     @classmethod
-    def of_network(cls, network: CTBN) -> PathRates:
+    def of_network(cls, network: CTBN, mean_field: bool = False, at_least: tuple[int, int] = (1, 1)) -> PathRates:
         """The rates of a known network: both means are the rates themselves."""
         initial = network.initial.marginals(network.variables)
-        return cls(network.n_states, network.parents, network.cims, network.cims, initial)
+        return cls(network.n_states, network.parents, network.cims, network.cims, initial, at_least, mean_field)
 
 
 class PathEngine:
@@ -136,6 +150,9 @@ class PathEngine:
     def _cast(self, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(v, self.precision) if np.asarray(v).dtype.kind == "f" else np.asarray(v) for v in values]
 
+    def _tables(self, rates: PathRates) -> kernels.AnyTables:
+        return type(rates.tables)(*self._cast(rates.tables))
+
     def _evidence(self, block: Block) -> kernels.Evidence:
         return kernels.Evidence(*self._cast((block.dt, block.likelihood, block.log_scale)))
 
@@ -145,7 +162,7 @@ class PathEngine:
         *,
         tol: float,
         max_sweeps: int,
-        visit: Callable[[Block, kernels.State, kernels.Tables], Any] | None = None,
+        visit: Callable[[Block, kernels.State, kernels.AnyTables], Any] | None = None,
         gather: Callable[[Block, Any], None] | None = None,
     ) -> float:
         """Update the paths for given rates; returns F of the paths summed over trajectories.
@@ -154,7 +171,7 @@ class PathEngine:
         to `gather`, block after block.
         """
         self._last = (rates, tol, max_sweeps)
-        tables = kernels.Tables(*self._cast(rates.tables))
+        tables = self._tables(rates)
 
         def work(k: int) -> tuple[kernels.State, FloatArray, Any]:
             with self._context():
@@ -174,7 +191,7 @@ class PathEngine:
         for block, state in zip(self.blocks, self.states):
             if state is None:
                 with self._context():
-                    tables = kernels.Tables(*self._cast(self._last[0].tables))
+                    tables = self._tables(self._last[0])
                     state, _ = self._run(block, None, tables, *self._last[1:])
             yield block, state
 
@@ -184,7 +201,7 @@ class PathEngine:
             yield from pieces((rows_of(block, state) for block, state in self.current_states()), ROWS_A_PIECE)
 
     def _run(
-        self, block: Block, state: kernels.State | None, tables: kernels.Tables, tol: float, max_sweeps: int
+        self, block: Block, state: kernels.State | None, tables: kernels.AnyTables, tol: float, max_sweeps: int
     ) -> tuple[kernels.State, FloatArray]:
         evidence = self._evidence(block)
         if state is None:
@@ -213,7 +230,7 @@ class PathEngine:
 
     def surroundings(self, rates: PathRates) -> Callable[[int], Surroundings]:
         """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
-        tables = kernels.Tables(*self._cast(rates.tables))
+        tables = self._tables(rates)
         n, tall, states = rates.tables.exit.shape
 
         def look(k: int) -> Surroundings:
@@ -234,6 +251,7 @@ class PathEngine:
         initial: FloatArray,
         nodes: IntArray,
         *tables: FloatArray,
+        mean_field: bool = False,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Nodes under path rates `tables` of their own (see `kernels.local`), the others held.
 
@@ -245,7 +263,7 @@ class PathEngine:
         def work(k: int) -> list[FloatArray]:
             n, evidence, psi, u = around(k)
             with self._context():
-                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:])
+                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:], mean_field=mean_field)
                 value, *others = (np.asarray(a, float) for a in found)
             return [value[:, :n].sum(1), *others]
 
@@ -266,7 +284,7 @@ class PathEngine:
         """Update the paths and sum up their expected statistics; F of the paths comes first."""
         totals: list[FloatArray] = []
 
-        def look(block: Block, state: kernels.State, tables: kernels.Tables) -> list[FloatArray]:
+        def look(block: Block, state: kernels.State, tables: kernels.AnyTables) -> list[FloatArray]:
             found = [np.asarray(a, float) for a in kernels.statistics(state, tables, *self._cast((block.dt,)))]
             return [*found, np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1)]
 
@@ -283,7 +301,7 @@ class PathEngine:
             [initial[i, :s] for i, (_, s) in enumerate(cut)],
         )
 
-    def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.Tables) -> FloatArray:
+    def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.AnyTables) -> FloatArray:
         return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
 
     def marginals(self, rates: PathRates, *, tol: float, max_sweeps: int) -> FloatArray:
@@ -301,7 +319,7 @@ class PathEngine:
         """Log likelihood of each observation given the earlier ones, summed per trajectory."""
         out: FloatArray = np.empty(self.n_trajectories)
         with self._context():
-            tables = kernels.Tables(*self._cast(rates.tables))
+            tables = self._tables(rates)
             for block in self.blocks:
                 found = np.asarray(kernels.predictive(self._evidence(block), tables), float)
                 self._check(block, found[: len(block.trajectories)])

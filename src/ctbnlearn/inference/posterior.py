@@ -1,7 +1,7 @@
 """Variational inference for a known network: smoothing, statistics, prediction.
 
 The star approximation of Linzner & Koeppl (2018), to which the mixture of the 2019 paper reduces when the structure is
-known. For networks too large for `ctbnlearn.exact`.
+known, or naive mean field (Cohn et al. 2010). For networks too large for `ctbnlearn.exact`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ctbnlearn.arguments import one_of
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -30,6 +31,7 @@ def smooth(
     step: float | None = None,
     precision: str = "auto",
     device: str = "auto",
+    inference: str = "star",
 ) -> dict[str, FloatArray]:
     """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
 
@@ -43,7 +45,7 @@ def smooth(
         Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
     step
         Longest cell of the time grid; default a quarter of the shortest dwell time, averaged over parent states.
-    precision, device
+    precision, device, inference
         As in `StructureLearner`.
 
     Examples
@@ -64,29 +66,44 @@ def smooth(
         b, k = np.argwhere(grid < obs.start[:, None])[0]
         raise ParameterError(f"time {grid[b, k]} lies before the start {obs.start[b]} of trajectory {obs.ids[b]!r}")
     engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision, device=device)
-    found = engine.marginals(PathRates.of_network(network), **SETTLED)
+    found = engine.marginals(_rates(network, inference), **SETTLED)
     return {v.name: found[:, :, i, : v.n_states] for i, v in enumerate(network.variables)}
 
 
 def expected_statistics(
-    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
+    network: CTBN,
+    obs: Observations,
+    *,
+    step: float | None = None,
+    precision: str = "auto",
+    device: str = "auto",
+    inference: str = "star",
 ) -> Statistics:
     """Expected dwell times and transition counts per state of the network's parents, summed over trajectories."""
     check_same_variables(network, obs)
     engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
-    _, found = engine.statistics(PathRates.of_network(network), **SETTLED)
+    _, found = engine.statistics(_rates(network, inference), **SETTLED)
     return Statistics(
         network.variables, network.parents, tuple(found.dwell), tuple(found.transitions), tuple(found.initial)
     )
 
 
 def log_evidence(
-    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
+    network: CTBN,
+    obs: Observations,
+    *,
+    step: float | None = None,
+    precision: str = "auto",
+    device: str = "auto",
+    inference: str = "star",
 ) -> FloatArray:
-    """F of every trajectory: approximates the log evidence, is no bound, and exact where no variable drives another."""
+    """F of every trajectory: approximates the log evidence, exact where no variable drives another.
+
+    No bound in the star approximation; in mean field a lower bound, but for the error of the time grid.
+    """
     check_same_variables(network, obs)
     engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
-    engine.update(PathRates.of_network(network), **SETTLED)
+    engine.update(_rates(network, inference), **SETTLED)
     return engine.objective
 
 
@@ -129,6 +146,10 @@ def check_same_variables(network: CTBN, data: Any, kind: type = Observations) ->
             f"the data's variables {list(data.names)} with their states are not the network's {list(network.names)}; "
             "they must agree in name, order and states"
         )
+
+
+def _rates(network: CTBN, inference: str) -> PathRates:
+    return PathRates.of_network(network, one_of(inference, "inference", ("star", "mean_field")) == "mean_field")
 
 
 def _step(network: CTBN, step: float | None) -> float:

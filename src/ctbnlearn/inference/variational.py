@@ -19,10 +19,14 @@ children's r~ and e. As A_i is concave in (m_i, t_i, s_i), the chord from the ol
 slope g = sum_i ln Z_i - F - sum t_i Psi_i. All nodes move at once; each trajectory takes the share of the chord that
 the parabola through its last step suggests, shortened until F does not fall. Derivatives of ln Z are taken by jax; Psi
 is written out, and tested against it.
+
+Naive mean field (Cohn et al. 2010), the rival, differs in the averages alone: r~_i = exp E_u[ln R~_i(x, x' | u)], so
+that transitions do not depend on what the parents do at that moment. It is chosen by the type of the tables.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -63,6 +67,21 @@ class Tables(NamedTuple):
     cards: Array
 
 
+class MeanFieldTables(NamedTuple):
+    """Path rates for naive mean field: as `Tables`, with ln R~ (N, U, S, S), zero where a transition cannot happen."""
+
+    geometric: Array
+    exit: Array
+    parents: Array
+    select: Array
+    initial: Array
+    cards: Array
+    log: Array
+
+
+AnyTables = Tables | MeanFieldTables
+
+
 class Evidence(NamedTuple):
     """Grid and observations of a block: dt (C, B), likelihood (C + 1, N, S, B), log_scale (N, B)."""
 
@@ -81,7 +100,7 @@ class State(NamedTuple):
     share: Array
 
 
-def parent_states(q: Array, tables: Tables) -> Array:
+def parent_states(q: Array, tables: AnyTables) -> Array:
     """Probability of every joint state of the active parents, (N, U, C, B)."""
     extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
     out = jnp.ones((), q.dtype)
@@ -101,15 +120,24 @@ class Mean(NamedTuple):
     parents: Array
 
 
-def mean_rates(q: Array, tables: Tables) -> Mean:
+def mean_rates(q: Array, tables: AnyTables) -> Mean:
     """Average the path rates over the parents' marginals."""
     u = parent_states(floored(q), tables)
     n, tall, *cells = u.shape
     flat = u.reshape(n, tall, -1)
-    off = jnp.matmul(tables.geometric.reshape(n, tall, -1).transpose(0, 2, 1), flat)
+    off = average(tables.geometric, flat, tables.log if isinstance(tables, MeanFieldTables) else None)
     leave = jnp.matmul(tables.exit.transpose(0, 2, 1), flat)
     states = q.shape[1]
     return Mean(off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells), u)
+
+
+def average(rates: Array, u: Array, log: Array | None) -> Array:
+    """Rates (N, U, S, S) averaged over parent states (N, U, R), (N, S S, R); where their logs are given, those are."""
+    n, tall = rates.shape[:2]
+    if log is None:
+        return jnp.matmul(rates.reshape(n, tall, -1).transpose(0, 2, 1), u)
+    possible = jnp.max(rates, axis=1).reshape(n, -1, 1) > 0
+    return jnp.where(possible, jnp.exp(jnp.matmul(log.reshape(n, tall, -1).transpose(0, 2, 1), u)), 0.0)
 
 
 def floored(q: Array) -> Array:
@@ -169,7 +197,7 @@ def energy(transitions: Array, dwell: Array, mean: Mean) -> Array:
     return jnp.sum(_xlogy(transitions, mean.off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * mean.leave, axis=(0, 1, 2))
 
 
-def objective(state: State, tables: Tables, dt: Array) -> tuple[Array, Mean]:
+def objective(state: State, tables: AnyTables, dt: Array) -> tuple[Array, Mean]:
     """F of the paths of every trajectory (B,), and the mean rates it rests on."""
     mean = mean_rates(state.marginal, tables)
     paths = jnp.sum(state.entropy + _start_energy(state.first, tables.initial), axis=0)
@@ -182,7 +210,7 @@ def _bridge(transitions: Array, off: Array) -> Array:
     return jnp.where(positive, transitions / jnp.where(positive, off, 1.0), 0.0)
 
 
-def child_response(state: State, tables: Tables, mean: Mean, dt: Array) -> Array:
+def child_response(state: State, tables: AnyTables, mean: Mean, dt: Array) -> Array:
     """Psi (N, S, C, B): derivative of the children's terms with respect to a node's time in each state.
 
     `mean` are the mean rates at the state. The derivative of a product of marginals with respect to one of them is the
@@ -190,8 +218,11 @@ def child_response(state: State, tables: Tables, mean: Mean, dt: Array) -> Array
     """
     n, states, *cells = state.marginal.shape
     tall = tables.geometric.shape[1]
-    bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
-    gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge)
+    if isinstance(tables, MeanFieldTables):
+        gain = jnp.matmul(tables.log.reshape(n, tall, -1), state.transitions.reshape(n, states * states, -1))
+    else:
+        bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
+        gain = jnp.matmul(tables.geometric.reshape(n, tall, -1), bridge)
     gain = gain - jnp.matmul(tables.exit, (state.marginal * dt).reshape(n, states, -1))
     weighted = gain * mean.parents.reshape(gain.shape)
     select = jnp.moveaxis(tables.select, 2, 3).swapaxes(0, 1).reshape(n, -1, tall)  # (N, P S, U)
@@ -217,15 +248,23 @@ def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Arra
 
 
 @jax.jit
-def surroundings(tables: Tables, state: State, dt: Array) -> tuple[Array, Array]:
+def surroundings(tables: AnyTables, state: State, dt: Array) -> tuple[Array, Array]:
     """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
     mean = mean_rates(state.marginal, tables)
     return child_response(state, tables, mean, dt), mean.parents
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="mean_field")
 def local(
-    evidence: Evidence, initial: Array, psi: Array, u: Array, nodes: Array, geometric: Array, leave: Array
+    evidence: Evidence,
+    initial: Array,
+    psi: Array,
+    u: Array,
+    nodes: Array,
+    geometric: Array,
+    leave: Array,
+    *,
+    mean_field: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Nodes (J,) under path rates of their own, the others held.
 
@@ -236,18 +275,25 @@ def local(
     many, tall, states = leave.shape
     cells = u.shape[2:]
     flat, response = u[nodes].reshape(many, tall, -1), psi[nodes]
-    rates = jnp.matmul(geometric.reshape(many, tall, -1).transpose(0, 2, 1), flat).reshape(many, states, states, *cells)
+    log = jnp.log(jnp.where(geometric > 0, geometric, 1.0)) if mean_field else None
+    rates = average(geometric, flat, log).reshape(many, states, states, *cells)
     exits = jnp.matmul(leave.transpose(0, 2, 1), flat).reshape(many, states, *cells)
     own = Evidence(evidence.dt, evidence.likelihood[:, nodes], evidence.log_scale[nodes])
     found, value = answer(rates, response - exits, own, initial[nodes])
     time = (found.marginal * own.dt).reshape(many, states, -1)
     dwell = jnp.matmul(flat, time.transpose(0, 2, 1))
-    bridge = _bridge(found.transitions, rates).reshape(many, states * states, -1)
-    moves = jnp.matmul(flat, bridge.transpose(0, 2, 1)).reshape(geometric.shape) * geometric
-    return value, dwell, moves
+    return value, dwell, _moves(found.transitions, rates, flat, geometric, mean_field)
 
 
-def start(evidence: Evidence, tables: Tables) -> State:
+def _moves(transitions: Array, off: Array, u: Array, geometric: Array, mean_field: bool) -> Array:
+    """Expected transitions (N, U, S, S) by parent state: with the flow q^u R~(u) / r~, or q^u alone in mean field."""
+    n, states = transitions.shape[:2]
+    split = transitions if mean_field else _bridge(transitions, off)
+    moves = jnp.matmul(u, split.reshape(n, states * states, -1).transpose(0, 2, 1)).reshape(geometric.shape)
+    return moves if mean_field else moves * geometric
+
+
+def start(evidence: Evidence, tables: AnyTables) -> State:
     """A state that knows nothing: uniform marginals, no transitions, F minus infinity.
 
     The first sweep replaces it: every node under the rates averaged over uniform parents, no child response.
@@ -267,7 +313,7 @@ def start(evidence: Evidence, tables: Tables) -> State:
 
 @jax.jit
 def sweeps(
-    evidence: Evidence, tables: Tables, state: State, tol: Array, max_sweeps: Array
+    evidence: Evidence, tables: AnyTables, state: State, tol: Array, max_sweeps: Array
 ) -> tuple[State, Array, Array]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
@@ -323,19 +369,18 @@ def sweeps(
 
 
 @jax.jit
-def statistics(state: State, tables: Tables, dt: Array) -> tuple[Array, Array]:
+def statistics(state: State, tables: AnyTables, dt: Array) -> tuple[Array, Array]:
     """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
     mean = mean_rates(state.marginal, tables)
     n, states = state.marginal.shape[:2]
     flat = mean.parents.reshape(n, mean.parents.shape[1], -1)
     dwell = jnp.matmul(flat, (state.marginal * dt).reshape(n, states, -1).transpose(0, 2, 1))
-    bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
-    moves = jnp.matmul(flat, bridge.transpose(0, 2, 1))
-    return dwell, moves.reshape(n, -1, states, states) * tables.geometric
+    mean_field = isinstance(tables, MeanFieldTables)
+    return dwell, _moves(state.transitions, mean.off, flat, tables.geometric, mean_field)
 
 
 @jax.jit
-def predictive(evidence: Evidence, tables: Tables) -> Array:
+def predictive(evidence: Evidence, tables: AnyTables) -> Array:
     """Log likelihood of each observation given the earlier ones, summed per trajectory (B,).
 
     Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
@@ -360,7 +405,7 @@ def predictive(evidence: Evidence, tables: Tables) -> Array:
 
 
 @jax.jit
-def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Array:
+def grid_marginals(evidence: Evidence, tables: AnyTables, state: State) -> Array:
     """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
     mean = mean_rates(state.marginal, tables)
     psi = child_response(state, tables, mean, evidence.dt)

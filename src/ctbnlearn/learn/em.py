@@ -122,7 +122,7 @@ class EM:
         """Iterate to convergence; returns F."""
         sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
         flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
-        self._expect(PathRates(self.belief.cards, self.belief.pools, flat, flat, self.initial, self.belief.room))
+        self._expect(self.belief.on_joint_states(flat, flat, self.initial))
         value = self._update_rates()
         small = self.schedule.tol * len(self.belief.cards) * self.engine.n_trajectories
         for n_iter in range(1, self.schedule.max_iter + 1):

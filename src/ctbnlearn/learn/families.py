@@ -8,24 +8,21 @@ parents outside the network as independent given their marginals (Linzner & Koep
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import comb
 from typing import Protocol
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference import exact
 from ctbnlearn.inference.engine import PathEngine, PathRates
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.families import FamilyTables
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules
 from ctbnlearn.structure.projection import Projection
 from ctbnlearn.structure.tables import Group
 
-MOST_FAMILIES = 20_000  # candidate families of a node whose statistics are summed up side by side
 MOST_ROOM = 64  # joint states of the parents that shapes make room for, so that little is compiled anew
 
 
@@ -39,17 +36,6 @@ class Families(Protocol):
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of some parent sets of a node."""
-
-
-def check_number(rules: EdgeRules) -> None:
-    """Raise where a node has too many families for `VariationalFamilies`."""
-    for i, pool in enumerate(rules.allowed):
-        total = sum(comb(len(pool), k) for k in range(rules.limit(i) + 1))
-        if total > MOST_FAMILIES:
-            raise ParameterError(
-                f"{rules.names[i]!r} has {total} candidate parent sets, too many for structural EM; lower max_parents "
-                "or restrict `candidates`"
-            )
 
 
 class ExactFamilies:
@@ -76,10 +62,19 @@ class ExactFamilies:
 
 
 class VariationalFamilies:
-    """Statistics from the variational engine, summed up for every family the rules admit."""
+    """Statistics from the variational engine, of the families that are asked for."""
 
-    def __init__(self, obs: Observations, rules: EdgeRules, engine: PathEngine, tol: float, max_sweeps: int) -> None:
+    def __init__(
+        self,
+        obs: Observations,
+        rules: EdgeRules,
+        engine: PathEngine,
+        tol: float,
+        max_sweeps: int,
+        mean_field: bool = False,
+    ) -> None:
         self.rules, self.engine, self.tol, self.max_sweeps = rules, engine, tol, max_sweeps
+        self.mean_field = mean_field
         self.cards = [v.n_states for v in obs.variables]
         self.initial: Sequence[FloatArray] = ()
         widest = np.sort(self.cards)[::-1][: rules.largest]
@@ -87,17 +82,13 @@ class VariationalFamilies:
 
     def expect(self, network: CTBN) -> float:
         """Work out the statistics given a network; returns F of the paths."""
-        initial = network.initial.marginals(network.variables)
-        rates = PathRates(self.cards, network.parents, network.cims, network.cims, initial, self.room)
+        rates = PathRates.of_network(network, self.mean_field, self.room)
         value, found = self.engine.statistics(rates, tol=self.tol, max_sweeps=self.max_sweeps)
         self.initial = found.initial
-        self.moments = [
-            PoolMoments(i, pool, network.parents[i], network.cims[i], self.cards, self.rules.limit(i))
-            for i, pool in enumerate(self.rules.allowed)
-        ]
-        pool_moments(self.engine.rows(), self.moments)
+        tilt = [rates.tilt.geometric[i, :u, :s, :s] for i, (u, s) in enumerate(zip(rates.sizes, self.cards))]
+        self.tables = FamilyTables(list(self.engine.rows()), network.parents, tilt, self.cards)
         return value
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of some parent sets of a node."""
-        return self.moments[node].groups(sets)
+        return self.tables.groups(node, sets)

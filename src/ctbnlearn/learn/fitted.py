@@ -38,7 +38,8 @@ class FittedNetwork:
 
     def _engine(self) -> dict[str, Any]:
         """Settings of the variational engine among the parameters of the estimator."""
-        return {name: getattr(self, name) for name in ("step", "precision", "device") if hasattr(self, name)}
+        names = ("step", "precision", "device", "inference")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
@@ -85,30 +86,37 @@ class FittedNetwork:
         check_is_fitted(self)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        total = posterior.predictive(self.network_, data, **self._engine())
+        settings = {name: value for name, value in self._engine().items() if name != "inference"}
+        total = posterior.predictive(self.network_, data, **settings)
         return float(total.sum()) / max(data.n_informative, 1)
 
     def _set_network(
         self,
         variables: Sequence[Variable],
         problems: Sequence[NodeProblem],
-        best: Sequence[int],
-        dwell: Sequence[FloatArray],
-        transitions: Sequence[FloatArray],
+        chosen: Sequence[Sequence[tuple[int, FloatArray, FloatArray]]],
         initial: Any,
     ) -> None:
-        """Network at the sets numbered `best`, from their tables, per node (U, S) and (U, S, S).
+        """Network and rates from the numbers of some sets of every node and their tables, the set to take first.
 
-        `initial` are the (expected) numbers of starts in each state, or a given distribution, or None for uniform.
+        Tables are (U, S) and (U, S, S); `initial` is the initial distribution as `CTBN` takes it.
         """
         rates, parents = {}, {}
-        self.rate_tables_ = []
-        for v, problem, k, time, moves in zip(variables, problems, best, dwell, transitions):
-            prior = problem.shape[k], problem.rate[k]
-            rates[v.name] = posterior_mean_rates(time, moves, *prior, problem.possible)
-            parents[v.name] = problem.sets[k]
-            numbers = problem.sets.numbers(k)
-            self.rate_tables_.append(RateTable.from_statistics(numbers, time, moves, prior, problem.possible))
+        self._rate_tables: list[list[RateTable]] = []
+        for v, problem, tables in zip(variables, problems, chosen):
+            best, dwell, transitions = tables[0]
+            prior = problem.shape[best], problem.rate[best]
+            rates[v.name] = posterior_mean_rates(dwell, transitions, *prior, problem.possible)
+            parents[v.name] = problem.sets[best]
+            self._rate_tables.append(
+                [
+                    RateTable.from_statistics(
+                        problem.sets.numbers(k), time, moves, (problem.shape[k], problem.rate[k]), problem.possible
+                    )
+                    for k, time, moves in tables
+                ]
+            )
+        self.rate_tables_ = [tables[0] for tables in self._rate_tables]
         self.network_ = CTBN(variables, parents, rates, initial)
 
 

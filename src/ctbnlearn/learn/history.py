@@ -14,7 +14,7 @@ class History:
     objective
         Its values.
     phase
-        What had changed before: "rates" or "weights".
+        What had changed before: "rates", "weights" or, of a single network, "parents".
     """
 
     objective: list[float] = field(default_factory=list)

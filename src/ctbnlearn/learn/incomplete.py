@@ -33,6 +33,7 @@ class IncompleteSettings:
     device: str
     pool_size: int | None
     refine: bool
+    mean_field: bool
     schedule: Schedule
     seed: Any = None
 
@@ -84,6 +85,7 @@ def fit_incomplete(
             belief = SparseBelief(build, rules, cards, pairs, settings.pool_size)
             if engine.large:
                 belief.room = (1, 1)
+        belief.mean_field = settings.mean_field
         em = EM(
             engine,
             belief,

@@ -48,6 +48,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
     rates : {"geometric", "arithmetic"}
         Path rates of the E-step. "arithmetic" is the closure of the paper's greedy search. Incomplete data only.
+    inference : {"star", "mean_field"}
+        How paths are inferred: in the star approximation of the paper, where a transition depends on what the parents
+        do at that moment, or by naive mean field (Cohn et al. 2010), the rival, where it does not. Incomplete data
+        only; `smooth` follows.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "size", "flat", float or matrix
@@ -148,6 +152,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         transitions: Any = None,
         weights: str = "posterior",
         rates: str = "geometric",
+        inference: str = "star",
         rate_prior: Any = "auto",
         structure_prior: Any = "size",
         dirichlet: float = 0.9,
@@ -174,6 +179,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.transitions = transitions
         self.weights = weights
         self.rates = rates
+        self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.dirichlet = dirichlet
@@ -257,6 +263,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         for name, options in (
             ("weights", ("posterior", "mixture")),
             ("rates", ("geometric", "arithmetic")),
+            ("inference", ("star", "mean_field")),
             ("barrier", ("scaled", "fixed")),
             ("initial", ("uniform", "full", "random")),
             ("precision", ("auto", "float64", "float32")),
@@ -311,7 +318,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         best = count_statistics(data, dict(zip(data.names, (s[0] for s in self.parent_sets_))))
         heaviest = [int(np.argsort(-w, kind="stable")[0]) for w in weights]
         initial = learned_initial(self.initial_distribution, data.variables, best.initial)
-        self._set_network(data.variables, problems, heaviest, best.dwell, best.transitions, initial)
+        chosen = [[found] for found in zip(heaviest, best.dwell, best.transitions)]
+        self._set_network(data.variables, problems, chosen, initial)
         self.objective_, self.converged_, self.n_iter_ = value, True, 1
         self.history_ = History([value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
@@ -336,13 +344,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.device,
             self.pool_size,
             self.refine,
+            self.inference == "mean_field",
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )
         em = fit_incomplete(data, rules, judgement, possible, settings, Progress(self.progress), self.callback)
         self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
-        self._set_network(data.variables, em.belief.problems, *em.best_statistics(), initial)
+        chosen = [[found] for found in zip(*em.best_statistics())]
+        self._set_network(data.variables, em.belief.problems, chosen, initial)
         self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
         self.history_ = em.history
         self.pools_ = em.belief.pool_names()

@@ -67,7 +67,9 @@ def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBe
             for k, job in enumerate(batch):
                 u, s = rates.sizes[job.node], rates.cards[job.node]
                 geometric[k, :u, :s, :s], leave[k, :u, :s] = job.path_rates()
-            log_z, dwell, moves = engine.local(around, rates.tables.initial, nodes, geometric, leave)
+            log_z, dwell, moves = engine.local(
+                around, rates.tables.initial, nodes, geometric, leave, mean_field=rates.mean_field
+            )
             for k, job in enumerate(batch):
                 u, s = rates.sizes[job.node], rates.cards[job.node]
                 job.update(float(log_z[k]), dwell[k, :u, :s], moves[k, :u, :s, :s])

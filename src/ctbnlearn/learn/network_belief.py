@@ -50,9 +50,12 @@ class DenseBelief:
         Per node the numbers of the sets in its belief.
     room
         Active parents and joint states that the path rates make room for.
+    mean_field
+        Whether paths are inferred by naive mean field.
     """
 
     room = (1, 1)
+    mean_field = False
 
     def __init__(
         self,
@@ -104,7 +107,13 @@ class DenseBelief:
     def path_rates(self, initial: Sequence[FloatArray]) -> PathRates:
         """Path rates of all nodes."""
         both = [belief.path_rates() for belief in self.beliefs]
-        return PathRates(self.cards, self.pools, [b[0] for b in both], [b[1] for b in both], initial, self.room)
+        return self.on_joint_states([b[0] for b in both], [b[1] for b in both], initial)
+
+    def on_joint_states(
+        self, geometric: Sequence[FloatArray], arithmetic: Sequence[FloatArray], initial: Sequence[FloatArray]
+    ) -> PathRates:
+        """Path rates from tables on the joint states of the pools."""
+        return PathRates(self.cards, self.pools, geometric, arithmetic, initial, self.room, self.mean_field)
 
     def divergence(self) -> float:
         """The part of F that does not depend on the paths."""
@@ -218,7 +227,7 @@ class SparseBelief(DenseBelief):
 
     def _weigh_pairs(self, rows: RowSource, rates: PathRates, final: bool = True) -> None:
         assert self.pairs is not None
-        result = self.pairs.run(rows, rates.tables)
+        result = self.pairs.run(rows, rates.tilt)
         self._result = result
         if not final:
             return
@@ -253,7 +262,7 @@ class SparseBelief(DenseBelief):
 
     def _moments(self, pools: Sequence[tuple[int, ...]], rates: PathRates, largest: int) -> list[PoolMoments]:
         return [
-            PoolMoments(i, pool, rates.parents[i], rates.tables.geometric[i, :u, :s, :s], self.cards, largest)
+            PoolMoments(i, pool, rates.parents[i], rates.tilt.geometric[i, :u, :s, :s], self.cards, largest)
             for i, (pool, u, s) in enumerate(zip(pools, rates.sizes, self.cards))
         ]
 

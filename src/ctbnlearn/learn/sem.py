@@ -48,8 +48,10 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     max_parents, candidates, forbidden, required, exogenous, transitions
         As in `StructureLearner`.
     engine : {"variational", "exact"}
-        How paths are inferred from incomplete data: in the star approximation, or on the joint chain, which is for
-        small networks.
+        How paths are inferred from incomplete data: in an approximation, or on the joint chain, which is for small
+        networks.
+    inference : {"star", "mean_field"}
+        Which approximation; as in `StructureLearner`.
     rate_prior, structure_prior
         As in `StructureLearner`.
     initial : graph or None
@@ -73,8 +75,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ----------
     edge_probabilities_ : (n, n)
         How much the score hangs on each edge [source, target], for a ranking: 1 / (1 + exp(-d)), d the score with the
-        edge less the score without it, the other parents held. It is above one half for the edges of `network_` and
-        below for all others, and overconfident: what else could explain the data is not weighed.
+        edge less the score without it, the other parents held. Once EM has converged it is above one half for the
+        edges of `network_` and below for all others. It is overconfident: what else could explain the data is not
+        weighed.
     network_, rate_tables_, result_, history_, converged_, n_iter_, feature_names_in_, n_features_in_
         As in `StructureLearner`.
     parent_sets_, parent_set_weights_
@@ -102,6 +105,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         exogenous: Any = None,
         transitions: Any = None,
         engine: str = "variational",
+        inference: str = "star",
         rate_prior: Any = "auto",
         structure_prior: Any = "size",
         initial: Any = None,
@@ -122,6 +126,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self.exogenous = exogenous
         self.transitions = transitions
         self.engine = engine
+        self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.initial = initial
@@ -171,6 +176,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     def _check(self) -> None:
         """Check the parameters that do not depend on the data."""
         one_of(self.engine, "engine", ("variational", "exact"))
+        one_of(self.inference, "inference", ("star", "mean_field"))
         one_of(self.precision, "precision", ("auto", "float64", "float32"))
         one_of(self.device, "device", ("auto", "cpu", "gpu"))
         whole(self.max_iter, "max_iter", 1)
@@ -227,10 +233,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         given: list[FloatArray] | None,
     ) -> None:
         from ctbnlearn.learn.em import fit_decoupled
-        from ctbnlearn.learn.families import check_number
 
-        if self.engine == "variational":
-            check_number(rules)
         progress = Progress(self.progress)
         cards, n = [v.n_states for v in data.variables], len(data.names)
         alone, mean_rates = fit_decoupled(data, possible, precision=self.precision, device=self.device)
@@ -285,7 +288,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
             return ExactFamilies(data, rules)
         step = default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step
         paths = PathEngine(data, step, precision=self.precision, device=self.device)
-        return VariationalFamilies(data, rules, paths, self.tol * len(data.names), Schedule.max_sweeps)
+        tol, mean_field = self.tol * len(data.names), self.inference == "mean_field"
+        return VariationalFamilies(data, rules, paths, tol, Schedule.max_sweeps, mean_field)
 
     def _maximise(
         self, data: Paths | Observations, scorer: SetScorer, parents: Parents, starts: Sequence[FloatArray]
@@ -293,9 +297,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         """Posterior-mean rates of the present parents."""
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         tables = [next(iter(scorer.tables.groups(i, p.sets))) for i, p in enumerate(problems)]
-        dwell, transitions = [g.dwell[0] for g in tables], [g.transitions[0] for g in tables]
         initial = learned_initial(self.initial_distribution, data.variables, starts)
-        self._set_network(data.variables, problems, [0] * len(problems), dwell, transitions, initial)
+        chosen = [[(0, g.dwell[0], g.transitions[0])] for g in tables]
+        self._set_network(data.variables, problems, chosen, initial)
 
     def _grade(self, scorer: SetScorer, parents: Parents) -> None:
         """Parents found, and how much hangs on each edge."""

@@ -228,18 +228,17 @@ def edge_grades(scorer: SetScorer, node: int, parents: tuple[int, ...]) -> Float
     place of the one it best replaces. Required edges have 1, edges that are not allowed 0.
     """
     rules = scorer.rules
-    allowed, required = rules.allowed[node], rules.required[node]
-    held = scorer.score(node, [parents])[0]
-    loose = [k for k in parents if k not in required]
-    out = np.zeros(len(scorer.cards))
-    out[list(required)] = 1.0
-    for j in set(allowed) - set(required):
-        if j in parents:
-            gain = held - scorer.score(node, [tuple(k for k in parents if k != j)])[0]
-        elif len(parents) < rules.limit(node):
-            gain = scorer.score(node, [tuple(sorted((*parents, j)))])[0] - held
-        else:
-            swaps = [tuple(sorted((set(parents) - {k}) | {j})) for k in loose]
-            gain = max(scorer.score(node, swaps), default=-np.inf) - held
-        out[j] = expit(gain)
+    full = len(parents) == rules.limit(node)
+    steps = [s for s in neighbours(parents, rules, node) if full or len(s) != len(parents)]  # swaps only where full
+    held, *reached = scorer.score(node, [parents, *steps])
+    with_edge = np.full(len(scorer.cards), -np.inf)
+    without = np.full(len(scorer.cards), held)
+    for s, value in zip(steps, reached):
+        for j in set(s) - set(parents):
+            with_edge[j] = max(with_edge[j], value)
+        if len(s) < len(parents):
+            (j,) = set(parents) - set(s)
+            with_edge[j], without[j] = held, value
+    out: FloatArray = expit(with_edge - without)
+    out[list(rules.required[node])] = 1.0
     return out
