@@ -125,17 +125,24 @@ def compare(tables: Tables) -> Comparison:
         ratios = [times["structural EM", n] / times[method, n] for n in common]
         claims.append(
             Claim(
-                f"Learning weights scales better than structural EM, {method} weights",
-                len(ratios) > 1 and ratios[-1] > 1 and ratios[-1] > ratios[0],
+                f"The time to learn weights grows more slowly with the network than structural EM's, {method} weights",
+                growth[method] < growth["structural EM"],
+                f"fitted exponent of the number of nodes: {growth[method]:.2f} against {growth['structural EM']:.2f}",
+            )
+        )
+        claims.append(
+            Claim(
+                f"Learning weights is faster than structural EM, {method} weights, largest network both were given",
+                bool(ratios) and ratios[-1] > 1,
                 "time of structural EM over ours: " + ", ".join(f"N={n} {r:.2f}" for n, r in zip(common, ratios)),
-                f"Fitted growth with the number of nodes: {method} {growth[method]:.2f}, structural EM "
-                f"{growth['structural EM']:.2f}. The structural EM here infers paths a few times a sweep and climbs on "
-                "expected statistics, by the same engine; a rival that infers paths anew for every structure it tries, "
-                "as the paper's may, pays for each of them.",
+                "The structural EM here infers paths a few times a sweep and climbs on expected statistics, by the same "
+                "engine; a rival that infers paths anew for every structure it tries, as the paper's may, pays for each "
+                "of them. It gives one network, not probabilities.",
             )
         )
     settings = {
         "graphs": len(group(rows, "graph")),
+        "nodes": ", ".join(map(str, sorted(group(rows, "nodes")))),
         "trajectories": protocol.TRAJECTORIES,
         "search": f"greedy, K = {MAX_PARENTS}; structural EM: hill-climbing, variational, one sweep",
         "seconds": f"of the second fit up to {TWICE} nodes, of the first one with compilation beyond",
