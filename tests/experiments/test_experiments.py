@@ -57,13 +57,17 @@ def test_concentration_quick(tmp_path):
     assert near["0"] < 0.1 < near["2"]
 
 
-def test_incomplete_and_initial_quick(tmp_path):
-    rows = quick("incomplete", tmp_path / "a")
+def test_incomplete_quick(tmp_path):
+    rows = quick("incomplete", tmp_path)
     assert {(r["weights"], r["search"]) for r in rows} >= {
         (w, s) for w in ("mixture", "posterior") for s in ("exhaustive", "greedy")
     }
     assert numbers(rows, "auroc", search="exhaustive", weights="posterior", trajectories="16").mean() > 0.6
-    starts = quick("initial", tmp_path / "b")
+
+
+@pytest.mark.slow
+def test_the_heuristic_start_is_that_of_the_other_experiments(tmp_path):
+    starts, rows = quick("initial", tmp_path / "a"), quick("incomplete", tmp_path / "b")
     heuristic = numbers(starts, "aupr", weights="mixture", start="heuristic")
     assert heuristic == pytest.approx(numbers(rows, "aupr", weights="mixture", search="exhaustive", trajectories="16"))
 
@@ -224,6 +228,6 @@ def test_chance_on_irma_is_that_of_shuffled_rankings():
     rng = np.random.default_rng(0)
     truth = np.zeros((5, 5), int)
     truth[np.nonzero(~np.eye(5, dtype=bool))[0][:8], np.nonzero(~np.eye(5, dtype=bool))[1][:8]] = 1
-    found = [cl.edge_scores(truth, rng.random((5, 5)), self_pairs=True)["auroc"] for _ in range(800)]
-    assert np.mean(found) == pytest.approx(irma.RANDOM[0], abs=0.02)
-    assert np.std(found) == pytest.approx(irma._chance(), rel=0.1)
+    found = [cl.edge_scores(truth, rng.random((5, 5)), self_pairs=True)["auroc"] for _ in range(300)]
+    assert np.mean(found) == pytest.approx(irma.RANDOM[0], abs=0.025)
+    assert np.std(found) == pytest.approx(irma._chance(), rel=0.15)

@@ -118,24 +118,34 @@ def compare(tables: Tables) -> Comparison:
             ratio = f"{rival / times[method, n]:.2f}" if rival and method != "structural EM" else ""
             spent = f"{times[method, n]:.3g}"
             lines.append((n, method, spent, ratio, mean(here, "auroc"), mean(here, "aupr")))
-    growth = {m: _growth(select(rows, method=m)) for m in LARGEST}
     claims = []
     for method in ("mixture", "posterior"):
         common = sorted(n for m, n in times if m == method and ("structural EM", n) in times)
         ratios = [times["structural EM", n] / times[method, n] for n in common]
+        both = [row for row in rows if row["nodes"] in common]
+        ours, rivals = (_growth(select(both, method=m)) for m in (method, "structural EM"))
         claims.append(
             Claim(
-                f"Learning weights scales better than structural EM, {method} weights",
-                len(ratios) > 1 and ratios[-1] > 1 and ratios[-1] > ratios[0],
+                f"The time to learn {method} weights grows more slowly with the network than structural EM's",
+                None if len(common) < 2 else ours < rivals,
+                f"fitted exponent of the number of nodes, up to {common[-1]}: {ours:.2f} against {rivals:.2f}"
+                if len(common) > 1
+                else f"both were given networks of {common[0]} nodes alone",
+            )
+        )
+        claims.append(
+            Claim(
+                f"Learning {method} weights is faster than structural EM on the largest network both were given",
+                bool(ratios) and ratios[-1] > 1,
                 "time of structural EM over ours: " + ", ".join(f"N={n} {r:.2f}" for n, r in zip(common, ratios)),
-                f"Fitted growth with the number of nodes: {method} {growth[method]:.2f}, structural EM "
-                f"{growth['structural EM']:.2f}. The structural EM here infers paths once a sweep and climbs on the "
-                "statistics of all families at once, by the same engine; a rival that infers paths anew for every "
-                "structure it tries, as the paper's may, pays for each of them.",
+                "The structural EM here infers paths a few times a sweep and climbs on expected statistics, by the "
+                "same engine; a rival that infers paths anew for every structure it tries, as the paper's may, pays "
+                "for each of them. It gives one network, not probabilities.",
             )
         )
     settings = {
         "graphs": len(group(rows, "graph")),
+        "nodes": ", ".join(map(str, sorted(group(rows, "nodes")))),
         "trajectories": protocol.TRAJECTORIES,
         "search": f"greedy, K = {MAX_PARENTS}; structural EM: hill-climbing, variational, one sweep",
         "seconds": f"of the second fit up to {TWICE} nodes, of the first one with compilation beyond",
