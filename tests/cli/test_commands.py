@@ -204,6 +204,27 @@ def test_smooth_reads_the_data_as_learn_did(run, panel, tmp_path):
     )
 
 
+def test_smooth_keeps_the_thresholds_of_learn(run, tmp_path):
+    """A unit by itself is read as it was among the others, whose values the threshold was taken from."""
+    rng = np.random.default_rng(3)
+    rows = [f"{i},{t},{10 * (i % 2) + rng.normal():.4f},{rng.integers(2)}" for i in range(12) for t in range(4)]
+    for name, some in (("all", rows), ("one", rows[4:8])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,time,signal,b", *some]) + "\n")
+    noise = ["--noise", "signal=threshold"]
+    assert run("learn", tmp_path / "all.csv", *noise, "--max-parents", 0, "-q", "--out", tmp_path / "r")[0] == 0
+    found = {}
+    for name in ("all", "one"):
+        out = tmp_path / f"{name}-states.csv"
+        assert run("smooth", tmp_path / "r", tmp_path / f"{name}.csv", "--times", "1", "-q", "-o", out)[0] == 0
+        with open(out, newline="") as file:
+            found[name] = {
+                (r["variable"], r["state"]): float(r["probability"])
+                for r in csv.DictReader(file)
+                if r["trajectory"] == "1"
+            }
+    assert found["one"] == pytest.approx(found["all"], abs=1e-6)
+
+
 def test_simulate_is_reproducible_and_reads_back(run, tmp_path):
     common = ["simulate", "--nodes", "4", "--trajectories", "5", "--seed", "1", "-q", "--out"]
     for name in ("a.csv", "b.csv"):

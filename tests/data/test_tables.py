@@ -341,3 +341,17 @@ def test_series_with_holes_share_the_times_of_the_table(tmp_path):
             np.testing.assert_array_equal(a.offsets, b.offsets)
             np.testing.assert_allclose(a.times, b.times)
             np.testing.assert_array_equal(a.values, b.values)
+
+
+@pytest.mark.parametrize("columns", ["a,b", "b,a"])
+def test_columns_with_and_without_holes_side_by_side(tmp_path, columns):
+    rows = ["id,time,a,b"] + [
+        f"{i},{t},{(i + t) % 2},{'' if t == 2 else (i * t) % 2}" for i in range(4) for t in range(4)
+    ]
+    order = [2, 3] if columns == "a,b" else [3, 2]
+    text = "\n".join(",".join(row.split(",")[k] for k in (0, 1, *order)) for row in rows)
+    obs = read_table(write(tmp_path, text), trajectory="id")[[3, 0]]
+    for i, k in enumerate((3, 0)):
+        seen = {name: s.values[s.offsets[i] : s.offsets[i + 1]].tolist() for name, s in zip(obs.names, obs.series)}
+        assert seen["a"] == [(k + t) % 2 for t in range(4)]
+        assert seen["b"] == [(k * t) % 2 for t in (0, 1, 3)]

@@ -188,8 +188,11 @@ def test_panel_draws_persons_and_finds_what_never_changes(tmp_path):
     assert first == again
     assert len(set(first)) == 8
     assert set(panel.choose(table, 8, 1)["id"].to_pylist()) != set(first)
-    with pytest.raises(CtbnlearnError, match="20 persons"):
-        panel.choose(table, 21, 0)
+    for quick, needed in ((True, 40), (False, 100)):  # told before anything is computed
+        with pytest.raises(CtbnlearnError, match=f"20 persons are seen more than once; at least {needed}"):
+            panel.plan(Options(quick, file, False))
+    file.write_text("\n".join([*lines, ",0,1990,1,2,0", ",1,1991,1,2,0"]) + "\n")  # rows of nobody
+    assert set(panel.read_panel(file)[0]["id"].to_pylist()) == set(range(20))
     file.write_text("id,t\n1,0\n1,1\n")
     with pytest.raises(CtbnlearnError, match="two or more variables"):
         panel.read_panel(file)

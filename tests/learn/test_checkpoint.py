@@ -44,7 +44,7 @@ def same(learner, expected):
 
 
 @pytest.mark.filterwarnings("ignore:EM has not converged")
-@pytest.mark.parametrize("case", ["dense", "paths not kept", "mixture", "random", "pools", "costly pairs"])
+@pytest.mark.parametrize("case", ["dense", "paths not kept", "mixture", "random", "pools", "all pairs", "costly pairs"])
 def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path, monkeypatch, case):
     more = {
         "mixture": {"weights": "mixture"},
@@ -53,7 +53,7 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
     }
     if case == "paths not kept":
         monkeypatch.setattr(engine, "KEEP_BYTES", 0)
-    if case in ("pools", "costly pairs"):
+    if case in ("pools", "all pairs", "costly pairs"):
         monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
         settings = {"pool_size": 3, **more.get(case, {})}
     else:

@@ -303,6 +303,9 @@ def test_after_learning():
     assert max(np.abs(later[v] - far[v]).mean() for v in net.names) < 0.05
     with pytest.raises(ParameterError, match="use smooth"):
         learner.predict(obs, [1.0])
+    for times in (5.0, [[3.5], [3.6]], ["late"]):
+        with pytest.raises(ParameterError, match="times must be finite numbers of shape"):
+            learner.predict(obs, times)
     own = obs.series[0].times[obs.series[0].offsets[1:] - 1] + 0.01  # each trajectory has its own last observation
     assert learner.predict(obs, own[:, None])["x0"].shape == (20, 1, 2)
     for call in (learner.smooth, learner.predict):

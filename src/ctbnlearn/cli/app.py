@@ -243,7 +243,7 @@ def experiment(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder; default: ctbnlearn-NAME.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes side by side.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes side by side; timed ones run alone.")] = 1,
     peers: Annotated[bool, typer.Option("--peers", help="Run other packages beside ours (complete, scaling).")] = False,
     quiet: Annotated[bool, QUIET] = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""`ctbnlearn experiment`: run a figure or table of the paper, or list them."""
+"""`ctbnlearn experiment`: run a figure or table of the paper."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from typing import Any
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines, visible
-from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
+from ctbnlearn.cli.reading import noise_as_read, read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import CtbnlearnError, ParameterError
+from ctbnlearn.errors import ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
@@ -74,6 +74,8 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
         reading = {"data": data.name, **columns}
+        if "noise" in reading:
+            reading["noise"] = noise_as_read(reading["noise"], read)
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
         progress.phase(f"writing {out}")
         result.save(out)
@@ -113,7 +115,7 @@ def fit(
         progress.phase("smoothing units for the report")
         try:
             units = smooth_units(result.network, data, show)
-        except CtbnlearnError as problem:  # keep what was learned
+        except Exception as problem:  # keep what was learned, whatever it is
             manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)
 

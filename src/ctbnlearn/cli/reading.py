@@ -107,15 +107,8 @@ def read_noise(texts: Any) -> Any:
     """
     if texts is None:
         return None
-    if isinstance(texts, Mapping):
-        pairs = [(str(name), text) for name, text in texts.items()]
-    else:
-        pairs = []
-        for text in [texts] if isinstance(texts, str) else texts:
-            name, equals, model = str(text).rpartition("=")
-            pairs.append((name if equals else EVERYTHING, model))
     models: dict[str, Any] = {}
-    for name, text in pairs:
+    for name, text in _texts_by_name(texts):
         if name in models:
             raise ParameterError(f"noise names {shown(name)} twice; give one model each")
         models[name] = _model(text)
@@ -124,6 +117,30 @@ def read_noise(texts: Any) -> Any:
             raise ParameterError("noise gives a model for all variables and another for some; name a variable in each")
         return models[EVERYTHING]
     return models
+
+
+def _texts_by_name(texts: Any) -> list[tuple[str, Any]]:
+    """Variable and model as text; the name EVERYTHING where one model is for all."""
+    if isinstance(texts, Mapping):
+        return [(str(name), text) for name, text in texts.items()]
+    pairs = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        name, equals, model = str(text).rpartition("=")
+        pairs.append((name if equals else EVERYTHING, model))
+    return pairs
+
+
+def noise_as_read(texts: Any, read: Paths | Observations) -> Any:
+    """The same observation models with the thresholds taken from the data, so that other data are read alike."""
+    if not isinstance(read, Observations):
+        return texts
+    found = {v.name: s.noise for v, s in zip(read.variables, read.series) if isinstance(s.noise, ThresholdNoise)}
+    if not found:
+        return texts
+    told = dict(_texts_by_name(texts))
+    if EVERYTHING in told:
+        told = dict.fromkeys(read.names, told[EVERYTHING])
+    return {**told, **{n: f"{'log-' * m.log}threshold:{m.mean!r}:{m.sd!r}" for n, m in found.items()}}
 
 
 def _model(text: Any) -> Any:

@@ -99,6 +99,8 @@ def _read(path: Path) -> dict[str, Any]:
         words, kinds = known[key]
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise ParameterError(f"{path}: {key} must be {words}, not {shown(value)}")
+        if kinds is list and not all(isinstance(name, str) for name in value):
+            raise ParameterError(f"{path}: {key} must be a list of names in quotes, not {shown(value)}")
     _check_learner(path, told.get("learner", {}))
     for key in (*GRAPHS, "checkpoint"):
         if key in told:

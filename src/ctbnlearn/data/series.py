@@ -87,7 +87,7 @@ class HoledSeries(Series):
 
     def select(self, chosen: IntArray, shared: dict[Any, Any]) -> Series:
         """Rows of some trajectories; `shared` keeps what series on the same grid have in common."""
-        common = id(self.grid_offsets), id(self.grid)
+        common = "grid", id(self.grid_offsets), id(self.grid)
         if common not in shared:
             shared[common] = take_blocks(self.grid_offsets, chosen)
         rows, offsets = shared[common]

@@ -202,6 +202,10 @@ def _results(
             waiting = {pool.submit(work, name, cells[k], options): k for k in left}
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
+        except (KeyboardInterrupt, GeneratorExit):  # do not wait for cells that may take minutes
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 

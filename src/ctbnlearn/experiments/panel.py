@@ -41,7 +41,13 @@ def plan(options: Options) -> list[Cell]:
     assert options.data is not None
     if options.data.is_dir():
         raise DataError(f"{options.data}: this is a folder; --data must name {NEEDS}")
-    sizes, draws = ((34, 40), 2) if options.quick else (PERSONS, DRAWS)
+    wanted, draws = ((34, 40), 2) if options.quick else (PERSONS, DRAWS)
+    there = len(pc.unique(read_panel(options.data)[0][UNIT]))
+    sizes = [n for n in wanted if n <= there]
+    if len(sizes) < 2:
+        raise DataError(
+            f"{options.data}: {there} persons are seen more than once; at least {wanted[1]} are needed to compare draws"
+        )
     mark = fingerprint(options.data)
     return [
         {"persons": n, "draw": d, "weights": w, "quick": options.quick, "data": mark}
@@ -54,6 +60,7 @@ def plan(options: Options) -> list[Cell]:
 def read_panel(file: Path) -> tuple[pa.Table, list[str], list[str]]:
     """The table without persons seen once, its variables, and those of them that never change."""
     table = read_columns(file, (UNIT, TIME))
+    table = table.filter(pc.is_valid(table[UNIT]))  # a row of nobody
     variables = [name for name in table.column_names if name not in NOT_VARIABLES]
     if len(variables) < 2:
         raise DataError(f"{file}: two or more variables are needed beside {', '.join(NOT_VARIABLES)}")
@@ -68,8 +75,6 @@ def read_panel(file: Path) -> tuple[pa.Table, list[str], list[str]]:
 def choose(table: pa.Table, persons: int, draw: int) -> pa.Table:
     """The rows of a random draw of persons."""
     every = np.sort(np.asarray(pc.unique(table[UNIT]).to_pylist(), dtype=object))
-    if persons > len(every):
-        raise DataError(f"the panel has {len(every)} persons seen more than once; {persons} are needed")
     rng = np.random.default_rng([protocol.SEED, persons, draw])
     chosen = rng.choice(len(every), persons, replace=False)
     wanted = pa.array(every[chosen].tolist(), table[UNIT].type)
@@ -220,8 +225,8 @@ def compare(tables: Tables) -> Comparison:
         "variables that never change": tables["scores"][0]["still"] or "none",
         "persons": f"{', '.join(map(str, sizes))}, drawn from those seen more than once, "
         f"{len(group(tables['scores'], 'draw'))} draws each",
-        "learners": f"as in all experiments, K = {MAX_PARENTS}, time grid of {STEP} years; states seen exactly, holes "
-        "left open",
+        "learners": f"as in all experiments, K = {MAX_PARENTS}, time grid of {STEP} years (one cell a wave with "
+        "--quick); states seen exactly, holes left open",
         "seed": protocol.SEED,
     }
     header = ("weights", "persons", "edges", "median distance", "quartiles", "mean difference of probabilities")

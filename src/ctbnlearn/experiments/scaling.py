@@ -130,7 +130,7 @@ def compare(tables: Tables) -> Comparison:
                 None if len(common) < 2 else ours < rivals,
                 f"fitted exponent of the number of nodes, up to {common[-1]}: {ours:.2f} against {rivals:.2f}"
                 if len(common) > 1
-                else f"both were given networks of {common[0]} nodes alone",
+                else f"sizes that both managed: {', '.join(map(str, common)) or 'none'}",
             )
         )
         claims.append(

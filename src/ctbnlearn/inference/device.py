@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import jax
 
+from ctbnlearn.arguments import one_of
 from ctbnlearn.errors import ParameterError
 
 # memory of an accelerator is taken as it is needed; whoever sets the variable decides
@@ -48,8 +49,8 @@ class Device:
 
         Precision "auto": double on a processor, single on an accelerator.
         """
-        check_choice("device", device, DEVICES)
-        check_choice("precision", precision, PRECISIONS)
+        one_of(device, "device", DEVICES)
+        one_of(precision, "precision", PRECISIONS)
         handle = None
         if device != "cpu":
             try:
@@ -107,8 +108,10 @@ class Device:
 
 
 def _usable_cores() -> int:
-    """Cores that this process may use: fewer than there are in a container or a batch system."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use: fewer than there are in a container, a batch system, or beside siblings."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(there, int(asked)) if asked.isdigit() and int(asked) > 0 else there
 
 
 @cache
@@ -126,9 +129,3 @@ def _compiler_options() -> dict[str, bool | int]:
 def compiled(function: Callable[..., Any], **settings: Any) -> Any:
     """`jax.jit` with the options of our kernels; for outermost functions."""
     return jax.jit(function, compiler_options=_compiler_options(), **settings)
-
-
-def check_choice(name: str, value: Any, options: tuple[str, ...]) -> None:
-    """Raise unless the value is one of the options."""
-    if not isinstance(value, str) or value not in options:
-        raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")

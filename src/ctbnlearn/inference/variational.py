@@ -297,7 +297,7 @@ def _moves(transitions: Array, off: Array, u: Array, geometric: Array, mean_fiel
 def start(evidence: Evidence, tables: AnyTables) -> State:
     """A state that knows nothing: uniform marginals, no transitions, F minus infinity.
 
-    The first sweep replaces it: every node under the rates averaged over uniform parents, no child response.
+    The first sweep replaces it: every node among uniform neighbours that do not move.
     """
     n_points, n_nodes, n_states, n_columns = evidence.likelihood.shape
     uniform = (np.arange(n_states) < tables.cards[:, None]) / tables.cards[:, None]

@@ -79,7 +79,7 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             os.rmdir(tempfile.mkdtemp(dir=self.folder))  # the one sure way to know that it can be written
             there = (self.folder / CURRENT).exists()
-            for name in (CURRENT, BEST):
+            for name in () if there and not resume else (CURRENT, BEST):  # refused below: another run may be at work
                 remove_unfinished(self.folder / name)
         except (OSError, ValueError) as problem:
             raise CheckpointError(

@@ -96,8 +96,6 @@ class EM:
         Told of every round.
     callback
         Called with the round and F after every update of the weights.
-    keep
-        Called after every round, before the callback, to keep a checkpoint.
     """
 
     def __init__(
@@ -111,12 +109,12 @@ class EM:
         schedule: Schedule,
         progress: Progress | None = None,
         callback: Callable[[int, float], Any] | None = None,
-        keep: Callable[[EM], Any] | None = None,
     ) -> None:
         self.engine, self.belief, self.start_rates = engine, belief, start_rates
         self.initial = [np.asarray(p, float) for p in initial]
         self.learn_initial, self.schedule, self.callback = learn_initial, schedule, callback
-        self.progress, self.keep = progress or Progress(), keep
+        self.progress = progress or Progress()
+        self.keep: Callable[[EM], Any] | None = None  # called after every round, before the callback: a checkpoint
         self.history = History()
         self.converged = False
         self.n_iter = 0

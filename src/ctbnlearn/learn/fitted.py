@@ -59,6 +59,7 @@ class FittedNetwork:
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
         from ctbnlearn.inference import posterior
+        from ctbnlearn.inference.timeline import query_grid
 
         check_is_fitted(self)
         posterior.check_same_variables(self.network_, obs)
@@ -66,7 +67,7 @@ class FittedNetwork:
         for series in obs.series:
             seen = np.flatnonzero(np.diff(series.offsets))
             last[seen] = np.maximum(last[seen], series.times[series.offsets[seen + 1] - 1])
-        grid = np.broadcast_to(np.asarray(times, float), (obs.n_trajectories, np.shape(times)[-1]))
+        grid = query_grid(times, obs.start, obs.ids)
         early = np.argwhere(grid < last[:, None])
         if early.size:
             b, k = early[0]

@@ -97,7 +97,9 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(entry) for entry in value), key=repr)  # sets have no order of their own
+    if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
     return repr(value)
 
