@@ -178,16 +178,21 @@ def rows() -> Iterator[Row]:
 
 
 def write_table(table: list[dict[str, Any]]) -> None:
-    """Numbers as CSV, and time, memory and AUPR against the number of nodes as a figure."""
+    """Numbers as CSV and as a figure."""
     results = Path(__file__).parent / "results"
     names = ["method", "nodes", "trajectories", "fit_s", "memory_gib", "auroc", "aupr", "rounds"]
     with (results / "scale.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in table)
+    draw(table, results / "scale.svg")
+
+
+def draw(table: list[dict[str, Any]], target: Path) -> None:
+    """Time, memory and AUPR against the number of nodes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
     axes = figure.subplots(1, 3)
     for method in dict.fromkeys(row["method"] for row in table):
         for ax, key in zip(axes, ("fit_s", "memory_gib", "aupr")):
@@ -197,8 +202,8 @@ def write_table(table: list[dict[str, Any]]) -> None:
         ax.set(xscale="log", xlabel="variables", ylabel=label, yscale="linear" if key == "aupr" else "log")
         ax.grid(alpha=0.3)
     axes[2].set_ylim(0, 1.05)
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.savefig(results / "scale.svg")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.savefig(target)
 
 
 if __name__ == "__main__":
