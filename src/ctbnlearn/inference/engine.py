@@ -234,14 +234,19 @@ class PathEngine:
         for i, r in enumerate(rates):
             table[i, : cards[i], : cards[i]] = r
             initial[i, : cards[i]] = 1 / cards[i]
-        total: list[FloatArray] = []
+        dwell, moves = np.zeros_like(initial), np.zeros_like(table)
         with self._context():
             for block in self.blocks:
-                *found, value = kernels.alone(self._evidence(block), *self._cast((table, initial)))
-                self._check(block, np.asarray(value, float)[: len(block.trajectories)])
-                found = [np.asarray(a, float) for a in found]
-                total = [a + b for a, b in zip(total, found)] if total else found
-        return [(total[0][i, :c], total[1][i, :c, :c]) for i, c in enumerate(cards)]
+                every = self._evidence(block)
+                value = np.zeros(len(block.trajectories))
+                for some, s in by_states(cards):
+                    own = kernels.Evidence(every.dt, every.likelihood[:, some, :s], every.log_scale[some])
+                    found = kernels.alone(own, *self._cast((table[some, :s, :s], initial[some, :s])))
+                    dwell[some, :s] += np.asarray(found[0], float)
+                    moves[some, :s, :s] += np.asarray(found[1], float)
+                    value += np.asarray(found[2], float)[: len(value)]
+                self._check(block, value)
+        return [(dwell[i, :c], moves[i, :c, :c]) for i, c in enumerate(cards)]
 
     def surroundings(self, rates: PathRates) -> Callable[[int], Surroundings]:
         """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
@@ -353,6 +358,13 @@ class JointTables:
         initial: Sequence[FloatArray],
     ) -> None:
         self.parents, self.dwell, self.transitions, self.initial = parents, dwell, transitions, initial
+
+
+def by_states(cards: Sequence[int]) -> list[tuple[IntArray, int]]:
+    """Where variables with two states are, whose exponentials are cheap, and those with more; each with the most."""
+    sizes = np.asarray(cards)
+    parts = [np.flatnonzero(sizes <= 2), np.flatnonzero(sizes > 2)]
+    return [(part, int(sizes[part].max())) for part in parts if len(part)]
 
 
 def default_step(rates: Sequence[float]) -> float:

@@ -271,16 +271,16 @@ def local(
 
     Returns ln Z (J, B), dwell (J, U, S) and transitions (J, U, S, S). Initial distributions, child response and parent
     states are those of all nodes; `geometric` (J, U, S, S) and `leave` (J, U, S) stand on the joint states of a node's
-    active parents.
+    active parents. S may be less than the most states a node has, if these have no more.
     """
     many, tall, states = leave.shape
     cells = u.shape[2:]
-    flat, response = u[nodes].reshape(many, tall, -1), psi[nodes]
+    flat, response = u[nodes].reshape(many, tall, -1), psi[nodes, :states]
     log = jnp.log(jnp.where(geometric > 0, geometric, 1.0)) if mean_field else None
     rates = average(geometric, flat, log).reshape(many, states, states, *cells)
     exits = jnp.matmul(leave.transpose(0, 2, 1), flat).reshape(many, states, *cells)
-    own = Evidence(evidence.dt, evidence.likelihood[:, nodes], evidence.log_scale[nodes])
-    found, value = answer(rates, response - exits, own, initial[nodes])
+    own = Evidence(evidence.dt, evidence.likelihood[:, nodes, :states], evidence.log_scale[nodes])
+    found, value = answer(rates, response - exits, own, initial[nodes, :states])
     time = (found.marginal * own.dt).reshape(many, states, -1)
     dwell = jnp.matmul(flat, time.transpose(0, 2, 1))
     return value, dwell, _moves(found.transitions, rates, flat, geometric, mean_field)

@@ -13,12 +13,13 @@ and the weights are pi(m) ~ p(m) exp{ sum over trajectories of ln Z_i(m) - KL(q(
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma
 
 from ctbnlearn.arrays import FloatArray
-from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.inference.engine import PathEngine, PathRates, by_states
 from ctbnlearn.inference.grid import bucket
 from ctbnlearn.structure.belief import NodeBelief, gamma_divergence
 from ctbnlearn.structure.weights import posterior_weights
@@ -56,12 +57,23 @@ def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBe
     """Per node, weights of the sets in its belief from their local evidence; `rates` are those of the paths."""
     around = engine.surroundings(rates)
     jobs = [_Job(i, k, belief) for i, belief in enumerate(beliefs) for k in range(len(belief.problem.sets))]
-    tall, wide = rates.tables.exit.shape[1:]
+    for some, wide in by_states([rates.cards[job.node] for job in jobs]):
+        _fit(engine, rates, around, [jobs[k] for k in some], wide)
+    evidence = iter([job.evidence for job in jobs])
+    return [
+        posterior_weights(np.array([next(evidence) for _ in range(len(b.problem.sets))]), b.problem.log_prior)
+        for b in beliefs
+    ]
+
+
+def _fit(engine: PathEngine, rates: PathRates, around: Any, jobs: Sequence[_Job], wide: int) -> None:
+    """Fit jobs of nodes with at most `wide` states, as many side by side as suits the device."""
+    tall = rates.tables.exit.shape[1]
     cells = max(block.dt.size for block in engine.blocks)
-    width = min(bucket(len(jobs)), max(8, engine.device.cells // cells))  # fitted side by side
+    width = min(bucket(len(jobs)), max(8, engine.device.cells // cells))
     for low in range(0, len(jobs), width):
         batch = jobs[low : low + width]
-        nodes = np.zeros(width, np.int64)
+        nodes = np.full(width, batch[0].node)
         nodes[: len(batch)] = [job.node for job in batch]
         for _ in range(PASSES):
             geometric, leave = np.zeros((width, tall, wide, wide)), np.zeros((width, tall, wide))
@@ -74,8 +86,3 @@ def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBe
             for k, job in enumerate(batch):
                 u, s = rates.sizes[job.node], rates.cards[job.node]
                 job.update(float(log_z[k]), dwell[k, :u, :s], moves[k, :u, :s, :s])
-    evidence = iter([job.evidence for job in jobs])
-    return [
-        posterior_weights(np.array([next(evidence) for _ in range(len(b.problem.sets))]), b.problem.log_prior)
-        for b in beliefs
-    ]
