@@ -294,6 +294,29 @@ def test_blocks_of_trajectories_do_not_matter(monkeypatch):
         np.testing.assert_allclose(a, c, atol=1e-4)
 
 
+def test_groups_of_states_do_not_matter():
+    cards = [2, 6, 3, 2, 4]
+    net = cl.random_network(5, 2, dynamics="random", n_states=cards, rng=3)
+    obs = cl.observe(cl.simulate(net, 7, horizon=2.0, rng=1), n_times=4, missing=0.3, rng=1)
+    engine = PathEngine(obs, 0.2)
+    assert [(set(nodes), states) for nodes, states in engine.groups] == [({0, 3}, 2), ({2, 4}, 4), ({1}, 6)]
+    one, rates = PathEngine(obs, 0.2), PathRates.of_network(net)
+    one.groups = ()
+    for _ in range(3):  # stops and shortened steps must be the same, too: the second and third time begin from them
+        for each in (engine, one):
+            each.update(rates, tol=1e-3, max_sweeps=4)
+        np.testing.assert_allclose(engine.objective, one.objective, atol=1e-9)
+        (a,), (b,) = engine.states, one.states
+        there = (engine.blocks[0].dt > 0)[None, None]
+        np.testing.assert_allclose(np.asarray(a.marginal) * there, np.asarray(b.marginal) * there, atol=1e-11)
+        for name in ("transitions", "entropy", "first", "share"):
+            np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=1e-9)
+
+
+def test_two_state_networks_are_one_group():
+    assert PathEngine(example()[1], 0.5).groups == ()
+
+
 def test_grid_holds_every_observation_and_no_long_cell():
     _net, obs = example(missing=0.4)
     queries = np.tile([0.0, 1.234, 5.0], (6, 1))

@@ -76,7 +76,7 @@ class Device:
 
     @property
     def cells(self) -> int:
-        """Cells times trajectories times nodes that one compiled call works on: what stays in a processor's cache."""
+        """Cells times trajectories times two-state nodes one compiled call works on: what stays in a processor's cache."""
         return 60_000 if self.kind == "cpu" else 20_000_000
 
     def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:

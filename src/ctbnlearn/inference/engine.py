@@ -130,11 +130,14 @@ class PathEngine:
         self.precision = self.device.precision
         self.ids = obs.ids
         self.n_trajectories = obs.n_trajectories
-        max_cells = max(1, self.device.cells // len(obs.variables))
+        cards = [v.n_states for v in obs.variables]
+        parts = by_states(cards)
+        self.groups = tuple((tuple(nodes.tolist()), s) for nodes, s in parts) if len(parts) > 1 else ()
+        max_cells = max(1, int(4 * self.device.cells / np.square(cards).sum()))
         self.blocks: list[Block] = build_blocks(obs, step, max_cells=max_cells, queries=queries)
         self.states: list[kernels.State | None] = [None] * len(self.blocks)
         self.objective = np.full(self.n_trajectories, -np.inf)
-        wide = max(v.n_states for v in obs.variables)
+        wide = max(cards)
         cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
         self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
         self.keep_rows = 2 * cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
@@ -221,7 +224,9 @@ class PathEngine:
         evidence = self._evidence(block)
         if state is None:
             state = kernels.start(evidence, tables)
-        state, value, _ = kernels.sweeps(evidence, tables, state, np.asarray(tol, self.precision), max_sweeps)
+        state, value, _ = kernels.sweeps(
+            evidence, tables, state, np.asarray(tol, self.precision), max_sweeps, groups=self.groups
+        )
         found = np.asarray(value, float)[: len(block.trajectories)]
         self._check(block, found)
         return state, found
@@ -361,10 +366,14 @@ class JointTables:
 
 
 def by_states(cards: Sequence[int]) -> list[tuple[IntArray, int]]:
-    """Where variables with two states are, whose exponentials are cheap, and those with more; each with the most."""
+    """Where variables with 2, 3-4, 5-8, 9-16, ... states are, each group with the most it has.
+
+    Exponentials cost the cube of the number of states; a group more costs the compilation of one more size.
+    """
     sizes = np.asarray(cards)
-    parts = [np.flatnonzero(sizes <= 2), np.flatnonzero(sizes > 2)]
-    return [(part, int(sizes[part].max())) for part in parts if len(part)]
+    classes = np.ceil(np.log2(sizes))
+    parts = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+    return [(part, int(sizes[part].max())) for part in parts]
 
 
 def default_step(rates: Sequence[float]) -> float:

@@ -11,10 +11,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Array = Any
-SQUARINGS = 10  # accurate to rounding for generators times dt up to a norm of a hundred
-FEW_SQUARINGS = 3
+SMALL, TERMS = 0.1, 9  # norm of a generator times dt up to which as many terms of the series are exact to rounding
+SQUARINGS = 12  # at most: exact up to a norm of 400
 
 
 def exponential(off: Array, diagonal: Array, dt: Array) -> tuple[Array, Array]:
@@ -62,40 +63,71 @@ def _any_states(off: Array, diagonal: Array, dt: Array) -> tuple[Array, Array]:
     eye = jnp.eye(off.shape[1], dtype=off.dtype)[None, :, :, None, None]
     shift = jnp.min(diagonal, axis=1)
     matrix = (off + eye * (diagonal - shift[:, None])[:, :, None]) * dt
-    short = jnp.max(jnp.sum(matrix, axis=2)) <= 0.1 * 2**FEW_SQUARINGS
-    out, log_scale = jax.lax.cond(short, _short, _long, matrix, eye)
+    norm = jax.lax.stop_gradient(jnp.max(jnp.sum(matrix, axis=2)))
+    halvings = jnp.clip(jnp.ceil(jnp.log2(norm / SMALL)), 0, SQUARINGS).astype(int)
+    out, log_scale = _power(_series(matrix * 0.5**halvings, eye), halvings)
     return out, log_scale + shift * dt
 
 
-def _short(matrix: Array, eye: Array) -> tuple[Array, Array]:
-    """Exp of matrices of small norm: nothing grows, so nothing is scaled."""
-    out = _series(matrix / 2**FEW_SQUARINGS, eye)
-    for _ in range(FEW_SQUARINGS):
-        out = product(out, out)
-    return out, jnp.zeros_like(matrix[:, 0, 0])
-
-
-def _long(matrix: Array, eye: Array) -> tuple[Array, Array]:
-    """Exp of any matrices, the largest entry divided out after every squaring."""
-    out = _series(matrix / 2**SQUARINGS, eye)
-    log_scale = jnp.zeros_like(matrix[:, 0, 0])
-    for _ in range(SQUARINGS):
-        out = product(out, out)
-        peak = jnp.max(out, axis=(1, 2))
-        out = out / peak[:, None, None]
-        log_scale = 2 * log_scale + jnp.log(peak)
-    return out, log_scale
-
-
 def _series(a: Array, eye: Array) -> Array:
-    """Taylor series of exp(a) to the ninth power with four products; exact to rounding up to a norm of 0.1."""
-    two = product(a, a)
-    three = product(two, a)
-    high = eye / 720 + a / 5040 + two / 40320 + three / 362880
-    middle = eye / 6 + a / 24 + two / 120 + product(three, high)
-    return eye + a + two / 2 + product(three, middle)
+    """Taylor series of exp(a), exact to rounding up to a norm of `SMALL`.
+
+    Loops here are loops in the compiled code, too: written out, products would be computed anew wherever they are used.
+    """
+
+    def step(out: Array, over: Array) -> tuple[Array, None]:
+        return eye + product(a, out) * over, None
+
+    return jax.lax.scan(step, jnp.broadcast_to(eye, a.shape), 1 / np.arange(TERMS, 0, -1.0).astype(a.dtype))[0]
 
 
+@jax.custom_vjp
+def _power(a: Array, count: Array) -> tuple[Array, Array]:
+    """Positive matrices squared `count` times, and the log of the scale divided out, the largest entry each time.
+
+    Only the product of scale and matrix is meant, so derivatives take the scale as given.
+    """
+    return _squared(a, count)[0]
+
+
+def _squared(a: Array, count: Array) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
+    def step(k: Array, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        a, log_scale, powers, factors = carry
+        square = product(a, a)
+        factor = 1 / jnp.max(square, axis=(1, 2))
+        kept = powers.at[k].set(a), factors.at[k].set(factor)
+        return square * factor[:, None, None], 2 * log_scale - jnp.log(factor), *kept
+
+    log_scale = jnp.zeros_like(a[:, 0, 0])
+    powers, factors = (jnp.zeros((SQUARINGS, *x.shape), a.dtype) for x in (a, log_scale))
+    *out, powers, factors = jax.lax.fori_loop(0, count, step, (a, log_scale, powers, factors))
+    return (out[0], out[1]), (powers, factors, count)
+
+
+def _squared_slope(kept: tuple[Array, Array, Array], slopes: tuple[Array, Array]) -> tuple[Array, None]:
+    powers, factors, count = kept
+
+    def step(k: Array, slope: Array) -> Array:
+        before = jnp.swapaxes(powers[count - 1 - k], 1, 2)
+        slope = slope * factors[count - 1 - k][:, None, None]
+        return product(slope, before) + product(before, slope)
+
+    return jax.lax.fori_loop(0, count, step, slopes[0]), None
+
+
+_power.defvjp(_squared, _squared_slope)
+
+
+@jax.custom_vjp
 def product(a: Array, b: Array) -> Array:
     """Matrix product over the state axes of (N, S, S, ...)."""
-    return jnp.sum(a[:, :, :, None] * b[:, None, :, :], axis=2)
+    terms = [a[:, :, k, None] * b[:, None, k] for k in range(a.shape[2])]
+    return sum(terms[1:], terms[0])
+
+
+def _product_slopes(factors: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
+    a, b = (jnp.swapaxes(x, 1, 2) for x in factors)
+    return product(slope, b), product(a, slope)
+
+
+product.defvjp(lambda a, b: (product(a, b), (a, b)), _product_slopes)

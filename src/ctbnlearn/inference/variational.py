@@ -37,6 +37,7 @@ from ctbnlearn.inference.device import compiled
 from ctbnlearn.inference.propagator import exponential
 
 Array = Any
+Groups = tuple[tuple[tuple[int, ...], int], ...]  # numbers of nodes and the most states of these; () for one group
 SHORTENINGS = 10
 ROUNDING = 64  # F may fall by this many units of rounding
 
@@ -182,6 +183,29 @@ def answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> t
     return State(transitions, marginal, entropy, first, jnp.ones_like(value[0])), value
 
 
+def answer_by_states(
+    off: Array, diagonal: Array, evidence: Evidence, initial: Array, groups: Groups
+) -> tuple[State, Array]:
+    """As `answer`, for each group of nodes on arrays no wider than its states."""
+    if not groups:
+        return answer(off, diagonal, evidence, initial)
+    parts = []
+    for nodes, states in groups:
+        some, more = np.array(nodes), (0, off.shape[1] - states)
+        own = Evidence(evidence.dt, evidence.likelihood[:, some, :states], evidence.log_scale[some])
+        found, value = answer(off[some, :states, :states], diagonal[some, :states], own, initial[some, :states])
+        wide = (
+            jnp.pad(found.transitions, ((0, 0), more, more, (0, 0), (0, 0))),
+            jnp.pad(found.marginal, ((0, 0), more, (0, 0), (0, 0))),
+            found.entropy,
+            jnp.pad(found.first, ((0, 0), more, (0, 0))),
+        )
+        parts.append((*wide, value))
+    back = np.argsort([i for nodes, _ in groups for i in nodes])
+    *fields, value = (jnp.concatenate(part)[back] for part in zip(*parts))
+    return State(*fields, jnp.ones_like(value[0])), value
+
+
 def _xlogy(x: Array, y: Array) -> Array:
     """X ln y, zero where y is zero (a transition that cannot happen has no expected count)."""
     positive = y > 0
@@ -312,32 +336,33 @@ def start(evidence: Evidence, tables: AnyTables) -> State:
     )
 
 
-@compiled
+@partial(compiled, static_argnames="groups")
 def sweeps(
-    evidence: Evidence, tables: AnyTables, state: State, tol: Array, max_sweeps: Array
+    evidence: Evidence, tables: AnyTables, state: State, tol: Array, max_sweeps: Array, *, groups: Groups = ()
 ) -> tuple[State, Array, Array]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
     A trajectory that has come to rest stays as it is while others go on, so that it does not matter which ones are
-    updated together. Returns the state, F (B,) and the number of sweeps.
+    updated together. `groups` tells nodes of few states from those of many, which does not matter either. Returns the state, F (B,) and the number of sweeps.
     """
 
     def mix(a: State, b: State, share: Array) -> State:
         return State(*(jnp.where(share == 1, y, jnp.where(share == 0, x, x + share * (y - x))) for x, y in zip(a, b)))
 
-    def suggested(share: Array, rise: Array, slope: Array) -> Array:
+    def suggested(share: Array, rise: Array, slope: Array, noise: Array) -> Array:
         """Top of the parabola with given slope at 0 and rise at `share`; 1 where it does not bend downwards."""
         bend = slope * share - rise
         top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
-        return jnp.where((bend > 0) & (top < 0.8), top, 1.0)
+        return jnp.where((bend > noise) & (top < 0.8), top, 1.0)
 
     def sweep(carry: tuple[State, Array, Mean, Array, Array]) -> tuple[State, Array, Mean, Array, Array]:
         state, value, mean, moving, count = carry
         psi = child_response(state, tables, mean, evidence.dt)
-        best, log_z = answer(mean.off, psi - mean.leave, evidence, tables.initial)
+        best, log_z = answer_by_states(mean.off, psi - mean.leave, evidence, tables.initial, groups)
         used = jnp.sum(state.marginal * evidence.dt * psi, axis=(0, 1, 2))
         slope = jnp.maximum(jnp.sum(log_z, axis=0) - value - used, 0.0)
-        least = value - ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
+        noise = ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
+        least = value - noise
 
         def attempt(share: Array) -> tuple[Array, State, Array, Mean]:
             there = mix(state, best, share)
@@ -346,7 +371,7 @@ def sweeps(
 
         def shorter(inner: tuple[tuple[Array, State, Array, Mean], Array]) -> Any:
             (share, _, reached, _), tries = inner
-            less = jnp.clip(suggested(share, reached - value, slope), 0.1 * share, 0.5 * share)
+            less = jnp.clip(suggested(share, reached - value, slope, noise), 0.1 * share, 0.5 * share)
             last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
             less = jnp.where(reached >= least, share, jnp.where(last, 0.0, less))
             return attempt(jnp.where(tries < 0, share, less)), tries + 1  # the first one is tried as it is
@@ -357,7 +382,7 @@ def sweeps(
             shorter,
             ((first, state, jnp.full_like(value, -jnp.inf), mean), -1),
         )
-        ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope), 0.05, 1.0), 1.0)
+        ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope, noise), 0.05, 1.0), 1.0)
         ahead = jnp.where(moving, ahead, state.share)
         return there._replace(share=ahead), reached, mean, moving & (reached - value > tol), count + 1
 

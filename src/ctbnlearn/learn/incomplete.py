@@ -178,7 +178,7 @@ def fit_incomplete(
                 checkpoint.save(starts.pack(em, number), best=True)
     assert best is not None
     if settings.refine and judgement.concentration is None:
-        progress.say(f"local evidence of {sum(map(len, best.belief.active))} parent sets")
+        progress.say(f"local evidence of {sum(map(len, best.belief.hopeful()))} parent sets")
         best.belief.refine(best.engine, best.rates)
     progress.say("done" if best.converged else "stopped before it converged")
     return best

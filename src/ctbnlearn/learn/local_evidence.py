@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.engine import PathEngine, PathRates, by_states
 from ctbnlearn.inference.grid import bucket
 from ctbnlearn.structure.belief import NodeBelief, gamma_divergence
@@ -53,16 +53,18 @@ class _Job:
         self.b = self.beta + (self.map @ dwell)[..., None]
 
 
-def local_weights(engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBelief]) -> list[FloatArray]:
-    """Per node, weights of the sets in its belief from their local evidence; `rates` are those of the paths."""
+def local_weights(
+    engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBelief], chosen: Sequence[IntArray]
+) -> list[FloatArray]:
+    """Per node, weights of the chosen sets of its belief from their local evidence; `rates` are those of the paths."""
     around = engine.surroundings(rates)
-    jobs = [_Job(i, k, belief) for i, belief in enumerate(beliefs) for k in range(len(belief.problem.sets))]
+    jobs = [_Job(i, k, beliefs[i]) for i, numbers in enumerate(chosen) for k in numbers]
     for some, wide in by_states([rates.cards[job.node] for job in jobs]):
         _fit(engine, rates, around, [jobs[k] for k in some], wide)
     evidence = iter([job.evidence for job in jobs])
     return [
-        posterior_weights(np.array([next(evidence) for _ in range(len(b.problem.sets))]), b.problem.log_prior)
-        for b in beliefs
+        posterior_weights(np.array([next(evidence) for _ in numbers]), belief.problem.log_prior[numbers])
+        for belief, numbers in zip(beliefs, chosen)
     ]
 
 
@@ -70,7 +72,7 @@ def _fit(engine: PathEngine, rates: PathRates, around: Any, jobs: Sequence[_Job]
     """Fit jobs of nodes with at most `wide` states, as many side by side as suits the device."""
     tall = rates.tables.exit.shape[1]
     cells = max(block.dt.size for block in engine.blocks)
-    width = min(bucket(len(jobs)), max(8, engine.device.cells // cells))
+    width = min(bucket(len(jobs)), max(8, 4 * engine.device.cells // (cells * wide**2)))
     for low in range(0, len(jobs), width):
         batch = jobs[low : low + width]
         nodes = np.full(width, batch[0].node)

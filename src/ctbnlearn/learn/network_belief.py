@@ -30,6 +30,7 @@ from ctbnlearn.structure.tables import Group, table_of
 MOST_JOINT_STATES = 256  # joint states of the candidates up to which all are listed
 ACTIVE_STATES = 16, 640, 256  # joint states of the active parents of a node: at least; of all nodes; at most
 SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
+HOPELESS = 1e-6  # sets of less weight are not looked at again at the end
 MISSED = 1e-2  # weight from which on a set outside the pools matters
 MOST_POOL_SETS = 600  # parent sets inside a pool, about
 COSTLY = {"cpu": 1e12, "gpu": 1e16}  # multiplications from which on the pass over all pairs is not made every round
@@ -89,12 +90,17 @@ class DenseBelief:
             belief.update_weights()
         self.weights = [b.weights for b in self.beliefs]
 
+    def hopeful(self) -> list[IntArray]:
+        """Per node which of the sets in its belief are looked at again when EM has ended."""
+        return [np.flatnonzero(b.weights >= HOPELESS) for b in self.beliefs]
+
     def refine(self, engine: PathEngine, rates: PathRates) -> None:
-        """Weigh the sets by their local evidence (`local_weights`); sets that drive no paths keep their weight."""
-        for i, share in enumerate(local_weights(engine, rates, self.beliefs)):
-            active = self.active[i]
+        """Weigh the hopeful sets by their local evidence (`local_weights`); others keep their weight."""
+        hopeful = self.hopeful()
+        for i, share in enumerate(local_weights(engine, rates, self.beliefs, hopeful)):
+            chosen = self.active[i][hopeful[i]]
             weights = self.weights[i].copy()
-            weights[active] = weights[active].sum() * share
+            weights[chosen] = weights[chosen].sum() * share
             self.weights[i] = weights
 
     def settled(self, engine: PathEngine, rates: PathRates) -> bool:
