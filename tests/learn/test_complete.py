@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import networkx as nx
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, ParameterError
+from ctbnlearn.learn import complete
 from ctbnlearn.result.effects import edge_effect
 from oracles.reference_networks import load_drug
 
@@ -295,3 +296,62 @@ def test_bad_parameters(parameters, words):
 def test_what_cannot_be_fitted():
     with pytest.raises(ParameterError, match="Paths"):
         cl.StructureLearner().fit(np.zeros((3, 3)))
+
+
+def tied_paths():
+    """Mixed states, a variable that never moves, and pairs of jumps at one time."""
+    net = cl.random_network(6, 2, dynamics="random", n_states=[2, 3, 2, 3, 2, 2], rng=5)
+    paths = cl.simulate(net, 15, horizon=4.0, rng=5)
+    moving = np.flatnonzero(paths.nodes != 4)
+    who = np.searchsorted(paths.offsets, moving, side="right") - 1
+    times, nodes, targets = paths.times[moving], paths.nodes[moving], paths.targets[moving]
+    for k in range(1, len(times), 3):
+        if who[k] == who[k - 1] and nodes[k] != nodes[k - 1]:
+            times[k] = times[k - 1]
+    offsets = np.searchsorted(who, np.arange(16))
+    return cl.Paths(paths.variables, paths.initial, offsets, times, nodes, targets, paths.start, paths.end)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"structure_prior": "flat", "rate_prior": (2.0, 1.0)},
+        {"required": [("x0", "x1")], "forbidden": [("x2", "x3")], "exogenous": ["x5"]},
+        {"transitions": {"x4": []}, "max_parents": 1},
+    ],
+)
+def test_products_give_the_same_answers_as_lists(monkeypatch, settings):
+    """The way for too many sets to list, on few."""
+    paths = tied_paths()
+    assert (np.diff(paths.times) == 0).any()
+    listed = cl.StructureLearner(**{"max_parents": 2, **settings}).fit(paths)
+    monkeypatch.setattr(complete, "MOST_LISTED", 0)
+    monkeypatch.setattr(complete, "ROWS_A_PIECE", 50)
+    for keep in (0, 1 << 30):
+        monkeypatch.setattr(complete, "KEEP_BYTES", keep)
+        many = cl.StructureLearner(device="cpu", **{"max_parents": 2, **settings}).fit(paths)
+        np.testing.assert_allclose(many.edge_probabilities_, listed.edge_probabilities_, atol=1e-9)
+        assert many.objective_ == pytest.approx(listed.objective_, abs=1e-7)
+        for i in range(6):
+            assert tuple(many.parent_sets_[i])[0] == tuple(listed.parent_sets_[i])[0]
+            best = len(many.parent_set_weights_[i])
+            np.testing.assert_allclose(many.parent_set_weights_[i], listed.parent_set_weights_[i][:best], atol=1e-9)
+            np.testing.assert_allclose(many.network_.cims[i], listed.network_.cims[i], rtol=1e-9, atol=1e-12)
+        for a, b in permutations(paths.names, 2):
+            np.testing.assert_allclose(many.result_.effect(a, b)[:3], listed.result_.effect(a, b)[:3], atol=1e-7)
+
+
+def test_larger_sets_of_many_candidates_are_made_of_pools(monkeypatch):
+    net = cl.random_network(7, 3, rng=4)
+    paths = cl.simulate(net, 60, horizon=6.0, rng=4)
+    listed = cl.StructureLearner(max_parents=3).fit(paths)
+    assert listed.pools_ is None
+    monkeypatch.setattr(complete, "MOST_LISTED", 0)
+    everything = cl.StructureLearner(max_parents=3, device="cpu").fit(paths)
+    np.testing.assert_allclose(everything.edge_probabilities_, listed.edge_probabilities_, atol=1e-9)
+    said = []
+    pooled = cl.StructureLearner(max_parents=3, pool_size=4, device="cpu", progress=said.append).fit(paths)
+    assert [len(pool) for pool in pooled.pools_] == [4] * 7
+    assert "up to 3 parents" in said[-1]
+    np.testing.assert_allclose(pooled.edge_probabilities_, listed.edge_probabilities_, atol=0.05)

@@ -15,8 +15,8 @@ from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn import incomplete, network_belief
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
-from ctbnlearn.learn.network_belief import DenseBelief, SparseBelief, default_pool_size
-from ctbnlearn.structure.all_pairs import AllPairs
+from ctbnlearn.learn.network_belief import DenseBelief, SparseBelief
+from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
 
 
@@ -99,7 +99,9 @@ def test_pools():
         assert (three.edge_probabilities_[outside, i] == 0).all()
         assert three.parent_set_weights_[i].sum() == pytest.approx(1)
     assert cl.StructureLearner(max_parents=3, pool_size=11).fit(obs).pools_ is None
-    assert [default_pool_size(k) for k in (2, 3, 4)] == [34, 15, 11]
+    rules = [EdgeRules.build("abcdef", k, None, None, [("a", "b")]) for k in (2, 3, 4)]
+    assert [pool_sizes(r)[0] for r in rules] == [34, 15, 11]
+    assert pool_sizes(rules[0], 1) == [1] * 6
 
 
 def test_a_costly_pass_is_made_twice(monkeypatch):

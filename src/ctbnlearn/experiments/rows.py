@@ -96,6 +96,12 @@ def standard_error(differences: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
+def difference(one: Sequence[Row], other: Sequence[Row], key: str) -> tuple[float, float]:
+    """Difference of the means of a column between independent rows, and its standard error."""
+    errors = [standard_error(column(rows, key)) for rows in (one, other)]
+    return mean(one, key) - mean(other, key), float(np.hypot(*errors))
+
+
 def paired(rows: Sequence[Row], key: str, one: Row, other: Row, by: str = "graph") -> tuple[float, float]:
     """Mean and standard error of the difference of a column between two selections, paired by `by`."""
     first = {row[by]: row[key] for row in select(rows, **one)}

@@ -76,7 +76,7 @@ class Device:
 
     @property
     def cells(self) -> int:
-        """Cells times trajectories times two-state nodes one compiled call works on: what stays in a processor's cache."""
+        """Cells times trajectories times two-state nodes that one call works on: what stays in a processor's cache."""
         return 60_000 if self.kind == "cpu" else 20_000_000
 
     def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:
@@ -105,6 +105,13 @@ class Device:
     def work_bytes(self) -> int:
         """Working memory of one batch of nodes in the pass over all pairs; small batches are quicker on a processor."""
         return 1 << 25 if self.kind == "cpu" else 1 << 33
+
+
+def products_precision(precision: str, device: Device, n_variables: int) -> str:
+    """Precision of the products over all pairs: single where asked for, on an accelerator, or for many variables."""
+    if precision != "auto":
+        return precision
+    return "float32" if device.kind == "gpu" or n_variables > 64 else "float64"
 
 
 def _usable_cores() -> int:

@@ -202,8 +202,8 @@ def answer_by_states(
         )
         parts.append((*wide, value))
     back = np.argsort([i for nodes, _ in groups for i in nodes])
-    *fields, value = (jnp.concatenate(part)[back] for part in zip(*parts))
-    return State(*fields, jnp.ones_like(value[0])), value
+    moves, marginal, entropy, first, value = (jnp.concatenate(part)[back] for part in zip(*parts))
+    return State(moves, marginal, entropy, first, jnp.ones_like(value[0])), value
 
 
 def _xlogy(x: Array, y: Array) -> Array:
@@ -343,7 +343,8 @@ def sweeps(
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
     A trajectory that has come to rest stays as it is while others go on, so that it does not matter which ones are
-    updated together. `groups` tells nodes of few states from those of many, which does not matter either. Returns the state, F (B,) and the number of sweeps.
+    updated together; nor does it matter which nodes `groups` takes together. Returns the state, F (B,) and the number
+    of sweeps.
     """
 
     def mix(a: State, b: State, share: Array) -> State:

@@ -12,7 +12,7 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.device import products_precision
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
@@ -191,13 +191,6 @@ def _keep(checkpoint: Checkpoint, starts: _Starts, number: int, em: EM) -> None:
 def all_listed(rules: EdgeRules, cards: Sequence[int]) -> bool:
     """Whether the candidates of every node have few enough joint states to list them all."""
     return all(np.prod([float(cards[j]) for j in pool]) <= MOST_JOINT_STATES for pool in rules.allowed)
-
-
-def products_precision(precision: str, device: Device, n_variables: int) -> str:
-    """Precision of the products over all pairs: single where asked for, on an accelerator, or for many variables."""
-    if precision != "auto":
-        return precision
-    return "float32" if device.kind == "gpu" or n_variables > 64 else "float64"
 
 
 def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -> FloatArray:

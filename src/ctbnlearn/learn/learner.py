@@ -15,15 +15,14 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.statistics import count_statistics
-from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial
+from ctbnlearn.learn.complete import fit_complete
+from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial
 from ctbnlearn.learn.history import History
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions, overall_rate
-from ctbnlearn.structure.tables import table_of, tables_for
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -324,33 +323,24 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     def _fit_complete(
         self, data: Paths, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
     ) -> None:
-        cards = [v.n_states for v in data.variables]
-        totals = count_statistics(data)
-        check_allowed(totals, possible)
-        tables = tables_for(data, rules.allowed, rules.largest)
-        problems, weights, chosen = [], [], []
-        value = 0.0
-        for i in range(len(cards)):
-            mean_rate = overall_rate(totals, i)
-            problem = NodeProblem.build(i, rules.sets(i), rules, cards, judgement, mean_rate, possible[i])
-            groups = list(tables.groups(i, problem.sets))
-            if problem.barrier is None:
-                value += float(np.logaddexp.reduce(problem.scores(groups) + problem.log_prior))
-                weights.append(problem.weights(groups))
-            else:
-                weights.append(problem.weights(groups))
-                value += float(problem.mixture(groups).value(weights[-1]))
-            problems.append(problem)
-            best = int(np.argmax(weights[-1]))
-            notable = problem.sets.notable(problem.sets.edge_probabilities(weights[-1]), weights[-1])
-            chosen.append([(k, *table_of(groups, k)) for k in [best, *(k for k in notable if k != best)]])
-        edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
-        self._set_weights(rules, problems, weights, edges)
-        initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
-        self._set_network(data.variables, problems, chosen, initial)
-        self.objective_, self.converged_, self.n_iter_ = value, True, 1
-        self.history_ = History([value], ["weights"])
+        found = fit_complete(
+            data,
+            rules,
+            judgement,
+            possible,
+            precision=self.precision,
+            device=self.device,
+            pool_size=self.pool_size,
+            progress=Progress(self.progress),
+        )
+        self._set_weights(rules, found.problems, found.weights, found.edges)
+        initial = learned_initial(self.initial_distribution, data.variables, found.totals.initial)
+        self._set_network(data.variables, found.problems, found.tables, initial)
+        self.objective_, self.converged_, self.n_iter_ = found.value, True, 1
+        self.history_ = History([found.value], ["weights"])
         self.pools_: list[tuple[str, ...]] | None = None
+        if found.pools is not None:
+            self.pools_ = [tuple(rules.names[j] for j in pool) for pool in found.pools]
 
     def _fit_incomplete(
         self,

@@ -9,7 +9,7 @@ products would take long, inside a pool of the most promising parents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import comb, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.local_evidence import local_weights
 from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
-from ctbnlearn.structure.all_pairs import AllPairs, PairResult
+from ctbnlearn.structure.all_pairs import AllPairs, PairResult, pool_sizes
 from ctbnlearn.structure.belief import NodeBelief
 from ctbnlearn.structure.expected import PoolMoments, pool_moments
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
@@ -32,7 +32,6 @@ ACTIVE_STATES = 16, 640, 256  # joint states of the active parents of a node: at
 SMALLEST_WEIGHT = 1e-4  # sets of less weight do not drive the paths
 HOPELESS = 1e-6  # sets of less weight are not looked at again at the end
 MISSED = 1e-2  # weight from which on a set outside the pools matters
-MOST_POOL_SETS = 600  # parent sets inside a pool, about
 COSTLY = {"cpu": 1e12, "gpu": 1e16}  # multiplications from which on the pass over all pairs is not made every round
 
 RowSource = list[Rows] | Callable[[], Iterable[Rows]]  # rows, or what makes them anew
@@ -208,9 +207,8 @@ class SparseBelief(DenseBelief):
         self.build, self.rules, self.pairs = build, rules, pairs
         self.most = most_active_states(n)
         self.room = (int(np.log2(self.most)), self.most)
-        size = pool_size or default_pool_size(rules.largest)
-        self._room = [max(size, len(r)) for r in rules.required]
-        everything = all(len(a) <= room for a, room in zip(rules.allowed, self._room))
+        self._sizes = pool_sizes(rules, pool_size)
+        everything = all(len(a) <= size for a, size in zip(rules.allowed, self._sizes))
         # candidates that sets are made of; None: all pairs of all candidates
         self.candidates = [tuple(a) for a in rules.allowed] if pairs is None or everything else None
         self._result: PairResult | None = None  # of the last pass over all pairs
@@ -339,13 +337,8 @@ class SparseBelief(DenseBelief):
         self._beyond = np.maximum(result.edges - self.edges(), 0.0)
 
     def _pools(self) -> list[tuple[int, ...]]:
-        """The most promising parents of every node, by the best set that holds them."""
         assert self._result is not None
-        out = []
-        for i, (allowed, required) in enumerate(zip(self.rules.allowed, self.rules.required)):
-            rank = sorted(allowed, key=lambda j: (j not in required, -self._result.reach[j, i]))  # type: ignore
-            out.append(tuple(sorted(rank[: self._room[i]])))
-        return out
+        return self._result.pools(self.rules, self._sizes)
 
     def _weigh_pools(self, rows: RowSource, rates: PathRates) -> None:
         """Weigh every set inside the pools, from sums over the rows."""
@@ -400,24 +393,13 @@ class SparseBelief(DenseBelief):
         if self._groups is not None:
             return table_of(self._groups[node], number)
         assert self._result is not None
-        card = self.cards[node]
-        s, t = (self.cards[j] if j >= 0 else 1 for j in self._result.sets[node].members[number])
-        dwell, moves = self._result.dwell[node][number], self._result.transitions[node][number]
-        return dwell[:s, :t, :card].reshape(s * t, card), moves[:s, :t, :card, :card].reshape(s * t, card, card)
+        return self._result.table(node, number, self.cards)
 
 
 def most_active_states(n: int) -> int:
     """Joint states of the active parents of a node among n nodes: a power of two, the more the fewer nodes."""
     least, together, most = ACTIVE_STATES
     return int(2 ** np.floor(np.log2(max(least, min(most, together // n)))))
-
-
-def default_pool_size(largest: int) -> int:
-    """Parents in a pool such that some hundred sets of up to `largest` can be made of them."""
-    size = largest
-    while sum(comb(size + 1, k) for k in range(largest + 1)) <= MOST_POOL_SETS:
-        size += 1
-    return size
 
 
 def choose_active(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from math import comb
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +28,7 @@ from ctbnlearn.structure.problem import EdgeRules, Judgement
 
 BEYOND = np.iinfo(np.int32).max  # a column that is not there
 KEEP = 64  # parent sets of a node that are listed
+MOST_POOL_SETS = 600  # parent sets inside a pool, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,29 @@ class PairResult:
     reach: FloatArray
     dwell: list[FloatArray]
     transitions: list[FloatArray]
+
+    def pools(self, rules: EdgeRules, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+        """As many of the most promising parents of every node as asked for, by the best set that holds them."""
+        out = []
+        for i, (allowed, required) in enumerate(zip(rules.allowed, rules.required)):
+            rank = sorted(allowed, key=lambda j: (j not in required, -self.reach[j, i]))
+            out.append(tuple(sorted(rank[: sizes[i]])))
+        return out
+
+    def table(self, node: int, number: int, cards: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Dwell (U, S) and transitions (U, S, S) of a listed set."""
+        card = cards[node]
+        s, t = (cards[j] if j >= 0 else 1 for j in self.sets[node].members[number])
+        dwell, moves = self.dwell[node][number], self.transitions[node][number]
+        return dwell[:s, :t, :card].reshape(s * t, card), moves[:s, :t, :card, :card].reshape(s * t, card, card)
+
+
+def pool_sizes(rules: EdgeRules, asked: int | None = None) -> list[int]:
+    """Parents in the pool of every node: as many as asked for, or as give some hundred sets; required ones fit in."""
+    size = asked or rules.largest
+    while asked is None and sum(comb(size + 1, k) for k in range(rules.largest + 1)) <= MOST_POOL_SETS:
+        size += 1
+    return [max(size, len(required)) for required in rules.required]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,177 @@
+"""Learning from complete data: every parent set is scored in closed form.
+
+Where there are too many sets to list, those of up to two parents are weighed by matrix products over the stretches
+between transitions (`AllPairs`), and larger ones inside a pool of the most promising parents of every node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import comb
+
+import numpy as np
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.paths import Paths
+from ctbnlearn.inference.statistics import Statistics, count_statistics
+from ctbnlearn.learn.fitted import check_allowed
+from ctbnlearn.learn.progress import Progress
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
+from ctbnlearn.structure.tables import Group, table_of, tables_for
+
+MOST_LISTED = 200_000  # parent sets of all nodes up to which all are listed
+KEEP_BYTES = (
+    1 << 30
+)  # stretches are kept as rows up to this much; beyond it they are made anew for every batch of nodes
+ROWS_A_PIECE = 8192
+
+Tabled = list[tuple[int, FloatArray, FloatArray]]  # number of a set, its dwell (U, S) and transitions (U, S, S)
+
+
+@dataclass(frozen=True, eq=False)
+class CompleteFit:
+    """What complete data say.
+
+    Attributes
+    ----------
+    totals
+        Statistics without parents.
+    problems, weights
+        Per node its sets, and their weights.
+    edges : (N, N)
+        Probability of [source, target].
+    tables
+        Per node the best set, then those in which edges of noticeable probability weigh most, with their statistics.
+    value
+        Log evidence, or the objective of the mixture weights.
+    pools
+        Per node the candidates that sets were made of, where not all were.
+    """
+
+    totals: Statistics
+    problems: list[NodeProblem]
+    weights: list[FloatArray]
+    edges: FloatArray
+    tables: list[Tabled]
+    value: float
+    pools: list[tuple[int, ...]] | None = None
+
+
+def fit_complete(
+    paths: Paths,
+    rules: EdgeRules,
+    judgement: Judgement,
+    possible: Sequence[BoolArray | None],
+    *,
+    precision: str = "auto",
+    device: str = "auto",
+    pool_size: int | None = None,
+    progress: Progress | None = None,
+) -> CompleteFit:
+    """Weigh the parent sets of every node; parameters are those of `StructureLearner`."""
+    totals = count_statistics(paths)
+    check_allowed(totals, possible)
+    build = partial(_problem, rules, judgement, possible, totals)
+    if judgement.concentration is None and number_of_sets(rules) > MOST_LISTED:
+        where = precision, device, pool_size, progress or Progress()
+        return _fit_many(paths, rules, judgement, possible, totals, build, *where)
+    return _fit_listed(paths, rules, totals, build)
+
+
+def number_of_sets(rules: EdgeRules) -> int:
+    """Parent sets of all nodes that the rules admit."""
+    total = 0
+    for i, (allowed, required) in enumerate(zip(rules.allowed, rules.required)):
+        free, room = len(allowed) - len(required), rules.limit(i) - len(required)
+        total += sum(comb(free, k) for k in range(room + 1))
+    return total
+
+
+def _problem(
+    rules: EdgeRules,
+    judgement: Judgement,
+    possible: Sequence[BoolArray | None],
+    totals: Statistics,
+    node: int,
+    sets: ParentSets,
+) -> NodeProblem:
+    cards = [v.n_states for v in totals.variables]
+    return NodeProblem.build(node, sets, rules, cards, judgement, overall_rate(totals, node), possible[node])
+
+
+def _fit_listed(
+    paths: Paths, rules: EdgeRules, totals: Statistics, build: Callable[[int, ParentSets], NodeProblem]
+) -> CompleteFit:
+    """Weigh every set that the rules admit."""
+    tables = tables_for(paths, rules.allowed, rules.largest)
+    problems, weights, chosen = [], [], []
+    value = 0.0
+    for i in range(len(rules.names)):
+        problem = build(i, rules.sets(i))
+        groups = list(tables.groups(i, problem.sets))
+        if problem.barrier is None:
+            value += float(np.logaddexp.reduce(problem.scores(groups) + problem.log_prior))
+            weights.append(problem.weights(groups))
+        else:
+            weights.append(problem.weights(groups))
+            value += float(problem.mixture(groups).value(weights[-1]))
+        problems.append(problem)
+        chosen.append(_notable(problem, weights[-1], groups))
+    edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
+    return CompleteFit(totals, problems, weights, edges, chosen, value)
+
+
+def _notable(problem: NodeProblem, weights: FloatArray, groups: Sequence[Group]) -> Tabled:
+    best = int(np.argmax(weights))
+    notable = problem.sets.notable(problem.sets.edge_probabilities(weights), weights)
+    return [(k, *table_of(groups, k)) for k in [best, *(k for k in notable if k != best)]]
+
+
+def _fit_many(
+    paths: Paths,
+    rules: EdgeRules,
+    judgement: Judgement,
+    possible: Sequence[BoolArray | None],
+    totals: Statistics,
+    build: Callable[[int, ParentSets], NodeProblem],
+    precision: str,
+    device: str,
+    pool_size: int | None,
+    progress: Progress,
+) -> CompleteFit:
+    """Weigh all sets of up to two parents by products, then, if larger ones are admitted, all sets inside pools."""
+    from ctbnlearn.inference.device import Device, products_precision
+    from ctbnlearn.inference.engine import PathRates
+    from ctbnlearn.inference.rows import Rows, interval_rows
+    from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
+
+    cards = [v.n_states for v in paths.variables]
+    n = len(cards)
+    where = Device.find(device, precision)
+    kind = products_precision(precision, where, n)
+    mean_rates = [overall_rate(totals, i) for i in range(n)]
+    pairs = AllPairs(cards, rules, judgement, mean_rates, possible, kind, where)
+
+    def rows() -> Iterator[Rows]:
+        return interval_rows(paths, ROWS_A_PIECE, kind)
+
+    size = (paths.n_transitions + paths.n_trajectories) * n * (max(cards) + max(cards) ** 2) * np.dtype(kind).itemsize
+    ones = [np.ones((1, c, c)) for c in cards]
+    none = PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards]).tilt
+    progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
+    result = pairs.run(list(rows()) if size <= KEEP_BYTES else rows, none)
+    if rules.largest > 2:
+        pools = result.pools(rules, pool_sizes(rules, pool_size))
+        progress.say(f"sets of up to {rules.largest} parents among {max(map(len, pools))} of every variable")
+        inside = EdgeRules(rules.names, tuple(pools), rules.required, rules.max_parents)
+        return replace(_fit_listed(paths, inside, totals, build), pools=pools)
+    problems = [build(i, sets) for i, sets in enumerate(result.sets)]
+    tables: list[Tabled] = []
+    for i, (problem, weights) in enumerate(zip(problems, result.weights)):
+        best = int(np.argmax(weights))
+        notable = [best, *(k for k in problem.sets.notable(result.edges[:, i], weights) if k != best)]
+        tables.append([(k, *result.table(i, k, cards)) for k in notable])
+    return CompleteFit(totals, problems, result.weights, result.edges, tables, float(result.log_evidence.sum()))
