@@ -334,7 +334,7 @@ def test_products_give_the_same_answers_as_lists(monkeypatch, settings):
         np.testing.assert_allclose(many.edge_probabilities_, listed.edge_probabilities_, atol=1e-9)
         assert many.objective_ == pytest.approx(listed.objective_, abs=1e-7)
         for i in range(6):
-            assert tuple(many.parent_sets_[i])[0] == tuple(listed.parent_sets_[i])[0]
+            assert next(iter(many.parent_sets_[i])) == next(iter(listed.parent_sets_[i]))
             best = len(many.parent_set_weights_[i])
             np.testing.assert_allclose(many.parent_set_weights_[i], listed.parent_set_weights_[i][:best], atol=1e-9)
             np.testing.assert_allclose(many.network_.cims[i], listed.network_.cims[i], rtol=1e-9, atol=1e-12)

@@ -14,11 +14,13 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
 from ctbnlearn.result.manifest import n_rows
+from ctbnlearn.structure.parent_sets import MOST_LISTED
 
 # A fit from incomplete data on two cores, measured from 5 to 100 variables and 40 to 1000 trajectories; very rough.
 COMPILE_SECONDS = 12.0
 CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parents x state, in a whole fit
 PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
+PASSES = 3  # of them in a fit
 PROGRAM_BYTES = 600_000_000
 AT_ONCE = 120_000  # cells x variables in work at a time
 KEPT_BYTES = 1 << 30  # path posteriors that are kept
@@ -102,6 +104,10 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
     n_sets = n * sum(comb(n - 1, k) for k in range(most + 1))
     if isinstance(data, Paths):
         rows = data.n_transitions + data.n_trajectories
+        if n_sets > MOST_LISTED:  # one pass over all pairs of parents
+            products = (n * (s - 1)) ** 2 * rows * n * (s**2 - 1)
+            kept = min(4 * rows * n * (s + s**2), KEPT_BYTES)
+            return PROGRAM_BYTES + int(8 * rows * n + kept), COMPILE_SECONDS + PAIR_SECONDS / PASSES * products
         return int(8 * (rows * n + n_sets * (most + 2))), 0.1 + (
             rows * n + n_sets * s ** min(most, 30)
         ) / COUNTING_SPEED

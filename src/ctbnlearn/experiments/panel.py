@@ -196,7 +196,7 @@ def compare(tables: Tables) -> Comparison:
     for weights in WEIGHTS:
         at = {n: mean(select(far, weights=weights, persons=n), "hamming") for n in sizes}
         ends = [select(far, weights=weights, persons=n) for n in (sizes[0], sizes[-1])]
-        fall, error = difference(*ends, "hamming")
+        fall, error = difference(ends[0], ends[1], "hamming")
         few, many = (mean(rows, "edges") for rows in ends)
         apart = ", ".join(f"{mean(rows, 'share'):.2f} at {rows[0]['persons']}" for rows in ends)
         figures = ", ".join(f"{n}: {value:.1f}" for n, value in at.items())
@@ -206,8 +206,8 @@ def compare(tables: Tables) -> Comparison:
                 fall > 2 * error,
                 f"mean distance by persons {figures}; it falls by {fall:.1f} ± {error:.1f}; as a share of the edges of "
                 f"both networks {apart}",
-                f"There are {few:.1f} edges above 0.5 from {sizes[0]} persons and {many:.1f} from {sizes[-1]}: a network "
-                "without edges is no further away than the reference has edges, so the share tells more.",
+                f"There are {few:.1f} edges above 0.5 from {sizes[0]} persons and {many:.1f} from {sizes[-1]}: a "
+                "network without edges is no further away than the reference has edges, so the share tells more.",
             )
         )
         claims.append(
@@ -230,8 +230,8 @@ def compare(tables: Tables) -> Comparison:
     }
     settings = {
         **{f"edges above 0.5 from {most} persons, {weights} weights": text for weights, text in found.items()},
-        "distance": "edges above 0.5 in one network and not in the other; as a share of the edges of both networks; and "
-        "the mean difference of the edges' probabilities",
+        "distance": "edges above 0.5 in one network and not in the other; as a share of the edges of both; and the "
+        "mean difference of the edges' probabilities",
         "variables that never change": tables["scores"][0]["still"] or "none",
         "persons": f"{', '.join(map(str, sizes))}, drawn from those seen more than once, "
         f"{len(group(tables['scores'], 'draw'))} draws each",

@@ -98,8 +98,8 @@ def standard_error(differences: np.ndarray) -> float:
 
 def difference(one: Sequence[Row], other: Sequence[Row], key: str) -> tuple[float, float]:
     """Difference of the means of a column between independent rows, and its standard error."""
-    errors = [standard_error(column(rows, key)) for rows in (one, other)]
-    return mean(one, key) - mean(other, key), float(np.hypot(*errors))
+    first, second = (standard_error(column(rows, key)) for rows in (one, other))
+    return mean(one, key) - mean(other, key), float(np.hypot(first, second))
 
 
 def paired(rows: Sequence[Row], key: str, one: Row, other: Row, by: str = "graph") -> tuple[float, float]:

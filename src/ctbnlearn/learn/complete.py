@@ -18,11 +18,10 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
-from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
 from ctbnlearn.structure.tables import Group, table_of, tables_for
 
-MOST_LISTED = 200_000  # parent sets of all nodes up to which all are listed
 KEEP_BYTES = (
     1 << 30
 )  # stretches are kept as rows up to this much; beyond it they are made anew for every batch of nodes

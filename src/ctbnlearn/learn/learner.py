@@ -76,10 +76,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
     precision : {"auto", "float64", "float32"}
-        Of the numbers behind incomplete data. "auto": double on a processor (but single for the products over all pairs
-        of more than 64 variables), single on an accelerator.
+        Of the numbers behind incomplete data, and of products over all pairs. "auto": double on a processor (but single
+        for those products among more than 64 variables), single on an accelerator.
     device : {"auto", "cpu", "gpu"}
-        Where to compute; "auto" takes an accelerator where jax finds one. Incomplete data only.
+        Where to compute; "auto" takes an accelerator where jax finds one. Complete data use it from some hundred
+        variables on.
     pool_size : int or None
         With many candidates and more than two parents: how many of the most promising candidates of a node larger sets
         are made of. Default: as many as give some hundred sets (15 for three parents).

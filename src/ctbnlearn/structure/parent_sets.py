@@ -14,6 +14,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 
 MAX_SETS = 50_000_000
+MOST_LISTED = 200_000  # parent sets of all nodes together up to which complete data list them all
 NOTABLE = 0.05  # probability above which an edge gets an effect
 
 
