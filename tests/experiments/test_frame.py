@@ -93,6 +93,17 @@ def test_processes_give_the_rows_of_one_process(tmp_path):
     assert one == two
 
 
+def test_a_cell_that_fails_costs_no_other(tmp_path):
+    experiment = catalogue.load("concentration")
+    bad, good = {"draw": 0}, {"draw": 1, "trajectories": [1, 5], "concentrations": [0.0, 2.0]}
+    small = Experiment("concentration", "", lambda options: [bad, good], experiment.run, experiment.draw, print)
+    store = Store(tmp_path, "concentration")
+    with pytest.raises(KeyError, match=r"concentrations|trajectories"):
+        run_plan(small, Options(), store, jobs=2)
+    assert store.read(bad) is None
+    assert store.read(good) is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

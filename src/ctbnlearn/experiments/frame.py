@@ -200,8 +200,15 @@ def _results(
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=prepare)
         try:
             waiting = {pool.submit(work, name, cells[k], options): k for k in left}
+            problem: BaseException | None = None
             for done in as_completed(waiting):
-                yield waiting[done], done.result()
+                if not done.cancelled() and done.exception() is None:
+                    yield waiting[done], done.result()
+                elif problem is None:  # what has begun may end and is kept
+                    problem = done.exception()
+                    pool.shutdown(wait=False, cancel_futures=True)
+            if problem is not None:
+                raise problem
         except (KeyboardInterrupt, GeneratorExit):  # do not wait for cells that may take minutes
             for child in multiprocessing.active_children():
                 child.terminate()

@@ -84,7 +84,7 @@ def page(experiment: Experiment, options: Options, compared: Comparison) -> str:
         note if options.quick else "",
         compared.to_markdown(),
         "",
-        f"![{experiment.title}]({experiment.name}.svg)",
+        f"![{experiment.title}]({experiment.name}.png)",
         "",
         "## Settings",
         "",

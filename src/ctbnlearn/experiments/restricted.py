@@ -100,7 +100,7 @@ def draw(tables: Tables) -> Figure:
     axes[0].set_ylim(top=1.01)
     axes[1].set_ylim(top=1.01)
     seconds_axis(axes[2])
-    legend(axes[0])
+    legend(axes[2], loc="upper left")
     return figure
 
 

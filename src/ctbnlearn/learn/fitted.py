@@ -91,6 +91,12 @@ class FittedNetwork:
         total = posterior.predictive(self.network_, data, **settings)
         return float(total.sum()) / max(data.n_informative, 1)
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that trajectories are learned from, not arrays of samples by features."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = False
+        return tags
+
     def _set_network(
         self,
         variables: Sequence[Variable],

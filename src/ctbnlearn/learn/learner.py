@@ -277,12 +277,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that trajectories are learned from, not arrays of samples by features."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
     def _judgement(self) -> Judgement:
         """Check the parameters that do not depend on the data."""
         for name, options in (
