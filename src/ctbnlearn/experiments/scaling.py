@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_PARENTS = 2
-LARGEST = {"mixture": 30, "structural EM": 100, "posterior": 1000}  # nodes up to which each is run
+LARGEST = {"mixture": 30, "structural EM": 300, "posterior": 1000}  # nodes up to which each is run
 NODES = (5, 10, 20, 30, 50, 100, 200, 300, 1000)
 GRAPHS = 3
 TWICE = 100  # nodes up to which a method fits twice
