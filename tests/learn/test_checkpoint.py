@@ -44,9 +44,12 @@ def same(learner, expected):
 
 
 @pytest.mark.filterwarnings("ignore:EM has not converged")
-@pytest.mark.parametrize("case", ["dense", "paths not kept", "mixture", "random", "pools", "all pairs", "costly pairs"])
+@pytest.mark.parametrize(
+    "case", ["dense", "exact", "paths not kept", "mixture", "random", "pools", "all pairs", "costly pairs"]
+)
 def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path, monkeypatch, case):
     more = {
+        "exact": {"inference": "exact"},
         "mixture": {"weights": "mixture"},
         "random": {"initial": "random", "n_init": 2, "random_state": 1},
         "pools": {"max_parents": 3, "pool_size": 3},

@@ -15,8 +15,8 @@ import numpy as np
 import ctbnlearn as cl
 
 
-def learn(obs, max_parents, n_iter=12):
-    """Edge probabilities [source, target] of binary variables."""
+def learn(obs, max_parents, n_iter=12, beta=None):
+    """Edge probabilities [source, target] of binary variables; rates have the prior Gamma(1, beta), or 1 / mean."""
     n = len(obs.names)
     others = [[j for j in range(n) if j != i] for i in range(n)]
     span = float((obs.end - obs.start).sum())
@@ -37,7 +37,7 @@ def learn(obs, max_parents, n_iter=12):
                 rates[i] = np.broadcast_to(alone, rates[i].shape).copy()
                 weights.append(None)
                 continue
-            weight, average = judge(time, jumps, sets[i], others[i], 1.0, 1 / mean)
+            weight, average = judge(time, jumps, sets[i], others[i], 1.0, beta or 1 / mean)
             rates[i] = average
             weights.append(weight)
     out = np.zeros((n, n))

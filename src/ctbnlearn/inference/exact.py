@@ -28,9 +28,7 @@ BLOCK_BYTES = 1 << 28
 class _Engine:
     """Forward and backward passes over the timelines of one network and its evidence."""
 
-    def __init__(self, network: CTBN, evidence: Any) -> None:
-        if not isinstance(network, CTBN):
-            raise ParameterError(f"exact inference needs a CTBN, not {type(network).__name__}")
+    def __init__(self, network: Any, evidence: Any) -> None:
         self.network = network
         self.evidence = Evidence.gather(evidence, network.variables)
         self.space = JointSpace(network)
@@ -159,6 +157,12 @@ class _Engine:
         return [self.space.marginal(i, full).T for i in range(len(self.network.variables))]
 
 
+def _checked(network: CTBN, evidence: Any) -> _Engine:
+    if not isinstance(network, CTBN):
+        raise ParameterError(f"exact inference needs a CTBN, not {type(network).__name__}")
+    return _Engine(network, evidence)
+
+
 def log_evidence(network: CTBN, evidence: Any) -> FloatArray:
     """Log probability (density) of the evidence of every trajectory, shape (n_trajectories,).
 
@@ -170,7 +174,7 @@ def log_evidence(network: CTBN, evidence: Any) -> FloatArray:
         `Observations`, `Segments` (continuous evidence) or `Paths`, or a list of one `Observations` and one of
         the others about the same trajectories.
     """
-    engine = _Engine(network, evidence)
+    engine = _checked(network, evidence)
     out = np.empty(len(engine.evidence.start))
     for line in engine.timelines():
         out[line.trajectories] = engine.forward(line)[1]
@@ -210,7 +214,7 @@ def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
 
 
 def _posterior(network: CTBN, evidence: Any, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:
-    engine = _Engine(network, evidence)
+    engine = _checked(network, evidence)
     grid = query_grid(times, engine.evidence.start, engine.evidence.ids)
     out = {v.name: np.empty((*grid.shape, v.n_states)) for v in network.variables}
     for line in engine.timelines(grid, columns=3 * (grid.shape[1] + 20)):
@@ -238,9 +242,27 @@ def expected_statistics(
     parents
         Split the tables by these parents instead of the network's own: a mapping from name to names.
     """
-    engine = _Engine(network, evidence)
-    space = engine.space
-    sets = as_parents(parents, network.variables, network.parents)
+    return _expect(_checked(network, evidence), as_parents(parents, network.variables, network.parents))[0]
+
+
+def expect(chain: Any, evidence: Any) -> tuple[Statistics, FloatArray]:
+    """Expected statistics by a chain's own parents, and the log evidence of every trajectory.
+
+    Parameters
+    ----------
+    chain
+        A CTBN, or what else has its variables, parents, matrices and initial distribution; rows of the matrices may
+        sum to less than zero, so that probability is lost.
+    evidence
+        As for `log_evidence`.
+    """
+    return _expect(_Engine(chain, evidence), tuple(chain.parents))
+
+
+def _expect(engine: _Engine, sets: tuple[tuple[int, ...], ...]) -> tuple[Statistics, FloatArray]:
+    """Expected statistics by given parents, and the log evidence of every trajectory."""
+    network, space = engine.network, engine.space
+    evidence = np.empty(len(engine.evidence.start))
     shifts = [(i, shift) for i, card in enumerate(network.n_states) for shift in range(1, card)]
     number = {key: d for d, key in enumerate(shifts)}
     dwell = np.zeros(space.n)
@@ -248,7 +270,7 @@ def expected_statistics(
     initial = [np.zeros(c) for c in network.n_states]
     for line in engine.timelines(columns=150):
         betas = engine.backward(line)
-        alphas, _ = engine.forward(line)
+        alphas, evidence[line.trajectories] = engine.forward(line)
         first = alphas[0] * betas[0]
         for total, table in zip(initial, engine.marginals(line, 0, first)):
             total += table.sum(0)
@@ -272,7 +294,7 @@ def expected_statistics(
             cell = (row * card + own) * card + (own + shift) % card
             table += np.bincount(cell, flow[number[i, shift]], len(table))
         transitions.append(table.reshape(size, card, card))
-    return Statistics(network.variables, sets, tuple(dwells), tuple(transitions), tuple(initial))
+    return Statistics(network.variables, sets, tuple(dwells), tuple(transitions), tuple(initial)), evidence
 
 
 def _add_cell(

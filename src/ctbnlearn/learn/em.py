@@ -81,7 +81,7 @@ class EM:
     Parameters
     ----------
     engine
-        Paths of all trajectories.
+        Paths of all trajectories: a `PathEngine` or `ExactPaths`.
     belief
         Beliefs over parent sets, at their initial weights.
     start_rates
@@ -100,7 +100,7 @@ class EM:
 
     def __init__(
         self,
-        engine: PathEngine,
+        engine: Any,
         belief: DenseBelief,
         start_rates: Sequence[FloatArray],
         initial: Sequence[FloatArray],

@@ -51,9 +51,12 @@ class FittedNetwork:
         times
             Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
         """
-        from ctbnlearn.inference import posterior
+        from ctbnlearn.inference import exact, posterior
 
         check_is_fitted(self)
+        if getattr(self, "inference", None) == "exact":
+            posterior.check_same_variables(self.network_, obs)
+            return exact.smooth(self.network_, obs, times)
         return posterior.smooth(self.network_, obs, times, **self._engine())
 
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import products_precision
 from ctbnlearn.inference.engine import PathEngine, default_step
+from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
@@ -37,7 +39,7 @@ class IncompleteSettings:
     device: str
     pool_size: int | None
     refine: bool
-    mean_field: bool
+    inference: str
     schedule: Schedule
     seed: Any = None
 
@@ -76,12 +78,9 @@ class _Starts:
     def fresh(self) -> EM:
         """EM at the beginning of the next start."""
         settings = self.settings
-        step = settings.step or default_step([float(r.sum(1).max()) for r in self.start_rates])
-        engine = PathEngine(self.obs, step, precision=settings.precision, device=settings.device)
-        cells = sum(int((b.dt > 0).sum()) for b in engine.blocks)
-        self.progress.say(f"paths on {cells} cells of at most {step:.3g} units of time, {engine.device.kind}")
+        engine = self._engine()
         belief = self._belief(engine)
-        belief.mean_field = settings.mean_field
+        belief.mean_field = settings.inference == "mean_field"
         return EM(
             engine,
             belief,
@@ -93,7 +92,19 @@ class _Starts:
             callback=self.callback,
         )
 
-    def _belief(self, engine: PathEngine) -> DenseBelief:
+    def _engine(self) -> Any:
+        """Paths by themselves or on the joint chain: a `PathEngine`, or `ExactPaths`, which does all that EM asks."""
+        settings = self.settings
+        if settings.inference == "exact":
+            self.progress.say(f"paths on the joint chain of {prod(self.cards)} states")
+            return ExactPaths(self.obs)
+        step = settings.step or default_step([float(r.sum(1).max()) for r in self.start_rates])
+        engine = PathEngine(self.obs, step, precision=settings.precision, device=settings.device)
+        cells = sum(int((b.dt > 0).sum()) for b in engine.blocks)
+        self.progress.say(f"paths on {cells} cells of at most {step:.3g} units of time, {engine.device.kind}")
+        return engine
+
+    def _belief(self, engine: Any) -> DenseBelief:
         rules, judgement, cards = self.rules, self.judgement, self.cards
         if self.dense:
             problems = [self._problem(i, rules.sets(i)) for i in range(len(cards))]
@@ -153,6 +164,11 @@ def fit_incomplete(
             f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
             f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
         )
+    if settings.inference == "exact" and not all_listed(rules, cards):
+        raise ParameterError(
+            f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
+            'variable; use inference="star", or fewer `candidates`'
+        )
     saved = None if checkpoint is None else checkpoint.load()
     if saved is not None and saved.round > settings.schedule.max_iter:
         raise ParameterError(f"the checkpoint holds {saved.round} rounds, more than max_iter; raise max_iter")
@@ -177,7 +193,7 @@ def fit_incomplete(
             if checkpoint is not None and starts.count > 1:
                 checkpoint.save(starts.pack(em, number), best=True)
     assert best is not None
-    if settings.refine and judgement.concentration is None:
+    if settings.refine and judgement.concentration is None and settings.inference != "exact":
         progress.say(f"local evidence of {sum(map(len, best.belief.hopeful()))} parent sets")
         best.belief.refine(best.engine, best.rates)
     progress.say("done" if best.converged else "stopped before it converged")

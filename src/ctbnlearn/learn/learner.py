@@ -47,10 +47,12 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
     rates : {"geometric", "arithmetic"}
         Path rates of the E-step. "arithmetic" is the closure of the paper's greedy search. Incomplete data only.
-    inference : {"star", "mean_field"}
+    inference : {"star", "mean_field", "exact"}
         How paths are inferred: in the star approximation of the paper, where a transition depends on what the parents
-        do at that moment, or by naive mean field (Cohn et al. 2010), the rival, where it does not. Incomplete data
-        only; `smooth` follows.
+        do at that moment; by naive mean field (Cohn et al. 2010), the rival, where it does not; or exactly, on the
+        joint chain of all variables. "exact" is for few of them (up to nine with two states), takes longer, and is
+        right where many trajectories lead the others astray; F is then a lower bound of the log evidence. Incomplete
+        data only; `smooth` follows.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "size", "flat", float or matrix
@@ -86,7 +88,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         are made of. Default: as many as give some hundred sets (15 for three parents).
     refine : bool
         After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
-        probabilities are better calibrated. Posterior weights only.
+        probabilities are better calibrated. Posterior weights only, and not with inference="exact".
     random_state : int, Generator or None
         For initial="random".
     progress : bool or callable
@@ -282,7 +284,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         for name, options in (
             ("weights", ("posterior", "mixture")),
             ("rates", ("geometric", "arithmetic")),
-            ("inference", ("star", "mean_field")),
+            ("inference", ("star", "mean_field", "exact")),
             ("barrier", ("scaled", "fixed")),
             ("initial", ("uniform", "full", "random")),
             ("precision", ("auto", "float64", "float32")),
@@ -359,7 +361,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.device,
             self.pool_size,
             self.refine,
-            self.inference == "mean_field",
+            self.inference,
             Schedule(max_iter=self.max_iter, tol=self.tol),
             generator(self.random_state, "random_state"),
         )
