@@ -371,7 +371,7 @@ def by_states(cards: Sequence[int]) -> list[tuple[IntArray, int]]:
     Exponentials cost the cube of the number of states; a group more costs the compilation of one more size.
     """
     sizes = np.asarray(cards)
-    classes = np.ceil(np.log2(sizes))
+    classes = np.ceil(np.log2(np.maximum(sizes, 2)))
     parts = [np.flatnonzero(classes == c) for c in np.unique(classes)]
     return [(part, int(sizes[part].max())) for part in parts]
 

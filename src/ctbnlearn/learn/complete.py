@@ -20,7 +20,7 @@ from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
-from ctbnlearn.structure.tables import Group, table_of, tables_for
+from ctbnlearn.structure.tables import table_of, tables_for
 
 KEEP_BYTES = (
     1 << 30
@@ -106,7 +106,7 @@ def _fit_listed(
 ) -> CompleteFit:
     """Weigh every set that the rules admit."""
     tables = tables_for(paths, rules.allowed, rules.largest)
-    problems, weights, chosen = [], [], []
+    problems, weights, edges, chosen = [], [], [], []
     value = 0.0
     for i in range(len(rules.names)):
         problem = build(i, rules.sets(i))
@@ -118,15 +118,15 @@ def _fit_listed(
             weights.append(problem.weights(groups))
             value += float(problem.mixture(groups).value(weights[-1]))
         problems.append(problem)
-        chosen.append(_notable(problem, weights[-1], groups))
-    edges = np.stack([p.sets.edge_probabilities(w) for p, w in zip(problems, weights)], axis=1)
-    return CompleteFit(totals, problems, weights, edges, chosen, value)
+        edges.append(problem.sets.edge_probabilities(weights[-1]))
+        chosen.append([(k, *table_of(groups, k)) for k in _notable(problem.sets, edges[-1], weights[-1])])
+    return CompleteFit(totals, problems, weights, np.stack(edges, axis=1), chosen, value)
 
 
-def _notable(problem: NodeProblem, weights: FloatArray, groups: Sequence[Group]) -> Tabled:
+def _notable(sets: ParentSets, edges: FloatArray, weights: FloatArray) -> list[int]:
+    """The best set, then those in which edges of noticeable probability weigh most."""
     best = int(np.argmax(weights))
-    notable = problem.sets.notable(problem.sets.edge_probabilities(weights), weights)
-    return [(k, *table_of(groups, k)) for k in [best, *(k for k in notable if k != best)]]
+    return [best, *(k for k in sets.notable(edges, weights) if k != best)]
 
 
 def _fit_many(
@@ -147,6 +147,9 @@ def _fit_many(
     from ctbnlearn.inference.rows import Rows, interval_rows
     from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 
+    sizes = pool_sizes(rules, pool_size)
+    if rules.largest > 2 and all(len(allowed) <= size for allowed, size in zip(rules.allowed, sizes)):
+        return _fit_listed(paths, rules, totals, build)
     cards = [v.n_states for v in paths.variables]
     n = len(cards)
     where = Device.find(device, precision)
@@ -163,14 +166,12 @@ def _fit_many(
     progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
     result = pairs.run(list(rows()) if size <= KEEP_BYTES else rows, none)
     if rules.largest > 2:
-        pools = result.pools(rules, pool_sizes(rules, pool_size))
+        pools = result.pools(rules, sizes)
         progress.say(f"sets of up to {rules.largest} parents among {max(map(len, pools))} of every variable")
         inside = EdgeRules(rules.names, tuple(pools), rules.required, rules.max_parents)
         return replace(_fit_listed(paths, inside, totals, build), pools=pools)
     problems = [build(i, sets) for i, sets in enumerate(result.sets)]
     tables: list[Tabled] = []
-    for i, (problem, weights) in enumerate(zip(problems, result.weights)):
-        best = int(np.argmax(weights))
-        notable = [best, *(k for k in problem.sets.notable(result.edges[:, i], weights) if k != best)]
-        tables.append([(k, *result.table(i, k, cards)) for k in notable])
+    for i, (sets, weights) in enumerate(zip(result.sets, result.weights)):
+        tables.append([(k, *result.table(i, k, cards)) for k in _notable(sets, result.edges[:, i], weights)])
     return CompleteFit(totals, problems, result.weights, result.edges, tables, float(result.log_evidence.sum()))
