@@ -20,11 +20,11 @@ from scipy.special import digamma
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.engine import PathEngine, PathRates, by_states
-from ctbnlearn.inference.grid import bucket
 from ctbnlearn.structure.belief import NodeBelief, gamma_divergence
 from ctbnlearn.structure.weights import posterior_weights
 
 PASSES = 5
+MOST_JOBS = {"cpu": 32, "gpu": 4096}  # side by side; few sizes, as each is compiled
 
 
 class _Job:
@@ -72,7 +72,8 @@ def _fit(engine: PathEngine, rates: PathRates, around: Any, jobs: Sequence[_Job]
     """Fit jobs of nodes with at most `wide` states, as many side by side as suits the device."""
     tall = rates.tables.exit.shape[1]
     cells = max(block.dt.size for block in engine.blocks)
-    width = min(bucket(len(jobs)), max(8, 4 * engine.device.cells // (cells * wide**2)))
+    most = min(MOST_JOBS[engine.device.kind], max(8, 4 * engine.device.cells // (cells * wide**2)))
+    width = min(most, max(8, 1 << (len(jobs) - 1).bit_length()))
     for low in range(0, len(jobs), width):
         batch = jobs[low : low + width]
         nodes = np.full(width, batch[0].node)
