@@ -245,8 +245,10 @@ def expected_statistics(
     return _expect(_checked(network, evidence), as_parents(parents, network.variables, network.parents))[0]
 
 
-def expect(chain: Any, evidence: Any) -> tuple[Statistics, FloatArray]:
-    """Expected statistics by a chain's own parents, and the log evidence of every trajectory.
+def expect(
+    chain: Any, evidence: Any, parents: Sequence[tuple[int, ...]] | None = None
+) -> tuple[Statistics, FloatArray]:
+    """Expected statistics, and the log evidence of every trajectory, in one pass.
 
     Parameters
     ----------
@@ -255,8 +257,10 @@ def expect(chain: Any, evidence: Any) -> tuple[Statistics, FloatArray]:
         sum to less than zero, so that probability is lost.
     evidence
         As for `log_evidence`.
+    parents
+        Split the tables by these instead of the chain's own, per variable their numbers.
     """
-    return _expect(_Engine(chain, evidence), tuple(chain.parents))
+    return _expect(_Engine(chain, evidence), tuple(chain.parents if parents is None else parents))
 
 
 def _expect(engine: _Engine, sets: tuple[tuple[int, ...], ...]) -> tuple[Statistics, FloatArray]:

@@ -48,11 +48,9 @@ class ExactFamilies:
 
     def expect(self, network: CTBN) -> float:
         """Work out the statistics given a network; returns the log evidence."""
-        names = self.rules.names
-        pools = {names[i]: [names[j] for j in pool] for i, pool in enumerate(self.rules.allowed)}
-        self.found = exact.expected_statistics(network, self.obs, parents=pools)
+        self.found, evidence = exact.expect(network, self.obs, self.rules.allowed)
         self.initial = self.found.initial
-        return float(exact.log_evidence(network, self.obs).sum())
+        return float(evidence.sum())
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of some parent sets of a node."""

@@ -51,8 +51,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         How paths are inferred: in the star approximation of the paper, where a transition depends on what the parents
         do at that moment; by naive mean field (Cohn et al. 2010), the rival, where it does not; or exactly, on the
         joint chain of all variables. "exact" is for few of them (up to nine with two states), takes longer, and is
-        right where many trajectories lead the others astray; F is then a lower bound of the log evidence. Incomplete
-        data only; `smooth` follows.
+        right where many trajectories lead the others astray; with geometric rates F is then a lower bound of the log
+        evidence. Incomplete data only; `smooth` follows.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "size", "flat", float or matrix
