@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from ctbnlearn.errors import CheckpointError
 
-KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8"}
+KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I16": "<i2", "BOOL": "|b1"}
 UNFINISHED = ".part"
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_tensors(path: Path, arrays: Arrays, note: Mapping[str, Any]) -> None:
-    """Write arrays (float64, float32 or int64) and a note in JSON types; OSError where that cannot be done."""
+    """Write arrays (of the kinds above) and a note in JSON types; OSError where that cannot be done."""
     names = {kind: name for name, kind in KINDS.items()}
     flat = {name: np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
     header: dict[str, Any] = {}

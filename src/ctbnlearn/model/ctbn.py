@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "ctbnlearn-network", 1
 
 
+def with_diagonal(rates: FloatArray) -> FloatArray:
+    """Intensity matrices (..., S, S): off-diagonals as given, diagonals such that rows sum to zero."""
+    eye = np.eye(rates.shape[-1], dtype=bool)
+    off = np.where(eye, 0.0, rates)
+    return np.where(eye, -off.sum(-1, keepdims=True), off)
+
+
 class CTBN:
     """A continuous-time Bayesian network.
 

@@ -126,7 +126,7 @@ def load_result(folder: str | os.PathLike[str]) -> Result:
 
 
 def _arrays(result: Result) -> dict[str, Any]:
-    """All numbers by name; node i has sets/i, weights/i and, of rate table k, rates/i/k/{parents,shape,rate,prior}."""
+    """All numbers by name; node i has sets/i, weights/i and, of rate table k, rates/i/k/{parents,shape,rate,...}."""
     out: dict[str, Any] = {
         "edge_probabilities": result.edge_probabilities,
         "remaining": result.remaining,
@@ -139,8 +139,10 @@ def _arrays(result: Result) -> dict[str, Any]:
         for k, table in enumerate(result.rate_tables[i]):
             out[f"rates/{i}/{k}/parents"] = np.array(table.parents, np.int32)
             out[f"rates/{i}/{k}/shape"], out[f"rates/{i}/{k}/rate"] = table.shape, table.rate
-            if table.prior is not None:
-                out[f"rates/{i}/{k}/prior"] = np.array(table.prior, float)
+            optional = {"prior": table.prior, "draws": table.draws, "transitions": table.transitions}
+            for key, value in optional.items():
+                if value is not None:
+                    out[f"rates/{i}/{k}/{key}"] = np.asarray(value, np.float32 if key == "draws" else float)
     for k, unit in enumerate(result.units):
         out[f"units/{k}/times"] = unit.times
         out.update({f"units/{k}/{i}": unit.probabilities[name] for i, name in enumerate(result.names)})
@@ -159,7 +161,8 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         mine: list[RateTable] = []
         while f"rates/{i}/{len(mine)}/shape" in arrays:
             part: dict[str, FloatArray | None] = {
-                key: arrays.get(f"rates/{i}/{len(mine)}/{key}") for key in ("parents", "shape", "rate", "prior")
+                key: arrays.get(f"rates/{i}/{len(mine)}/{key}")
+                for key in ("parents", "shape", "rate", "prior", "draws", "transitions")
             }
             mine.append(_rate_table(**part))
         tables.append(mine)
@@ -186,9 +189,10 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
     )
 
 
-def _rate_table(parents: Any, shape: Any, rate: Any, prior: Any) -> RateTable:
+def _rate_table(parents: Any, shape: Any, rate: Any, prior: Any, draws: Any, transitions: Any) -> RateTable:
+    pair = None if prior is None else (float(prior[0]), float(prior[1]))
     return RateTable(
-        tuple(parents.tolist()), shape, rate, None if prior is None else (float(prior[0]), float(prior[1]))
+        tuple(parents.tolist()), shape, rate, pair, draws, None if transitions is None else float(transitions)
     )
 
 

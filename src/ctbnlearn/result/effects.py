@@ -14,9 +14,9 @@ their posterior variance as weights, so that combinations that hardly occur have
 states, y is the one with the largest |push|.
 
 The parent set is the most probable one that holds j. A learner keeps the rates of a node's most probable set, and for
-every further edge with a probability above 0.05 those of the heaviest set with that edge. The interval is the normal
-approximation at 95 %; it is that of the rates under this one set, with incomplete data at the expected statistics, and
-so rather too narrow than too wide.
+every further edge with a probability above 0.05 those of the heaviest set with that edge. The interval at 95 % is that
+of the rates under this one set: from draws of the rates where they were sampled; else the normal approximation, which
+for incomplete data is that at the expected statistics, and so too narrow.
 """
 
 from __future__ import annotations
@@ -73,8 +73,14 @@ def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effec
 
     shape = by_source(table.shape)
     safe = np.where(shape > 0, shape, 1.0)
-    log_rate = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
-    variance = polygamma(1, safe)
+    draws = None
+    if table.draws is None:
+        log_rate = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
+        variance = polygamma(1, safe)
+    else:
+        positive = np.maximum(np.where(table.possible, table.draws, 1.0), 1e-300)
+        draws = np.stack([by_source(d) for d in np.log(positive, dtype=float)])
+        log_rate, variance = draws.mean(0), draws.var(0) + 1e-12
     possible = np.all(shape > 0, axis=0)  # the transition exists whatever the source does
     below, above = np.triu_indices(size, 1)
     up, down = possible[:, below, above], possible[:, above, below]  # (V, pairs)
@@ -91,7 +97,13 @@ def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effec
         push = float((weight * (both[0] - both[1])[exists] / count).sum() / weight.sum())
         speed = float((weight * (both[0] + both[1])[exists] / count).sum() / weight.sum())
         margin = NORMAL_975 / float(np.sqrt(weight.sum()))
-        found = Effect(push, push - margin, push + margin, speed)
+        low, high = push - margin, push + margin
+        if draws is not None:  # the rates of a sweep belong together
+            each = draws[:, y] - draws[:, 0]
+            sides = np.where(up, each[..., below, above], 0.0) - np.where(down, each[..., above, below], 0.0)
+            pushes = (sides[:, exists] / count * weight).sum(-1) / weight.sum()
+            low, high = np.quantile(pushes, [0.025, 0.975]).tolist()
+        found = Effect(push, low, high, speed)
         if best is None or abs(found.effect) > abs(best.effect):
             best = found
     assert best is not None  # a variable has two or more states

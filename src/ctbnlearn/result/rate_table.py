@@ -1,4 +1,4 @@
-"""Posterior of a node's rates under one of its parent sets: q(r(x, x' | u)) = Gamma(shape, rate)."""
+"""Posterior of a node's rates under one of its parent sets: Gamma(shape, rate), or draws where it was sampled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from scipy.special import gammaincinv
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.errors import ParameterError
+
+DRAWS = 50, 400  # draws kept of a table: at least, at most
+MOST_NUMBERS = 200_000  # in the draws of one table
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +29,19 @@ class RateTable:
         Rates [u, from], beta + E[T].
     prior
         (alpha, beta) of every cell, where known.
+    draws : (D, U, S, S) or None
+        Draws from the posterior, where it was sampled. Shapes and rates then give their means, and the spread of the
+        exit rates.
+    transitions : float or None
+        Transitions expected, where `shape` does not tell.
     """
 
     parents: tuple[int, ...]
     shape: FloatArray
     rate: FloatArray
     prior: tuple[float, float] | None = None
+    draws: FloatArray | None = None
+    transitions: float | None = None
 
     @classmethod
     def from_statistics(
@@ -48,6 +58,31 @@ class RateTable:
         shape = (alpha + np.asarray(transitions, float)) * possible
         return cls(tuple(int(j) for j in parents), shape, beta + np.asarray(dwell, float), (alpha, beta))
 
+    @classmethod
+    def from_sweeps(
+        cls,
+        parents: Sequence[int],
+        dwell: FloatArray,
+        transitions: FloatArray,
+        prior: tuple[float, float],
+        possible: BoolArray,
+    ) -> RateTable:
+        """From the statistics of several sweeps, (R, U, S) and (R, U, S, S): the posterior is a mixture of Gammas."""
+        alpha, beta = float(prior[0]), float(prior[1])
+        possible = possible & ~np.eye(len(possible), dtype=bool)
+        a, b = alpha + transitions, (beta + dwell)[..., None]
+        n_draws = int(np.clip(MOST_NUMBERS // transitions[0].size, *DRAWS))
+        sweeps = np.arange(n_draws) * len(dwell) // n_draws if len(dwell) > n_draws else np.arange(n_draws) % len(dwell)
+        draws = np.random.default_rng(0).gamma(a[sweeps]) / b[sweeps] * possible
+        mean = (a / b).mean(0) * possible
+        leave = mean.sum(-1)
+        # variance of the exit rates: within sweeps, and between them
+        spread = ((a / b**2 * possible).sum(-1)).mean(0) + ((a / b * possible).sum(-1)).var(0)
+        rate = np.divide(leave, spread, out=np.full_like(leave, beta), where=leave > 0)
+        seen = float((transitions * possible).sum((1, 2, 3)).mean())
+        own = tuple(int(j) for j in parents)
+        return cls(own, mean * rate[..., None], rate, (alpha, beta), draws.astype(np.float32), seen)
+
     def check(self, node: int, n_states: Sequence[int], where: str) -> None:
         """Raise unless the table fits a node of a network with these numbers of states."""
         known = all(0 <= j < len(n_states) and j != node for j in self.parents)
@@ -59,6 +94,8 @@ class RateTable:
                 f"{where}: shape and rate must be ({u}, {s}, {s}) and ({u}, {s}), not {self.shape.shape} and "
                 f"{self.rate.shape}"
             )
+        if self.draws is not None and self.draws.shape[1:] != (u, s, s):
+            raise ParameterError(f"{where}: draws must be (draws, {u}, {s}, {s}), not {self.draws.shape}")
         finite = np.isfinite(self.shape).all() and np.isfinite(self.rate).all()
         if not finite or (self.shape < 0).any() or not (self.rate > 0).all():
             raise ParameterError(f"{where}: shapes must be finite and not negative, rates finite and positive")
@@ -77,12 +114,16 @@ class RateTable:
 
     def quantile(self, probability: float) -> FloatArray:
         """Posterior quantiles of the rates (U, S, S), zero where nothing can happen."""
+        if self.draws is not None:
+            return np.quantile(self.draws.astype(float), probability, axis=0) * self.possible
         safe = np.where(self.possible, self.shape, 1.0)
         return gammaincinv(safe, probability) / self.rate[..., None] * self.possible
 
     @property
     def expected_transitions(self) -> float:
         """Transitions seen or expected, summed; NaN where the prior is not known."""
+        if self.transitions is not None:
+            return self.transitions
         if self.prior is None:
             return float("nan")
         return float((self.shape - self.prior[0] * self.possible).sum())

@@ -1,0 +1,86 @@
+"""Posterior of the paths of a known network by sampling, for networks too large for `ctbnlearn.exact`.
+
+Exact but for the error of a finite number of sweeps, whatever the network and however long the gaps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ctbnlearn.arguments import whole
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference.posterior import check_same_variables
+from ctbnlearn.inference.timeline import query_grid
+from ctbnlearn.model.ctbn import CTBN
+
+SWEEPS, BURN_IN = 400, 50
+
+
+def smooth(
+    network: CTBN,
+    obs: Observations,
+    times: ArrayLike,
+    *,
+    sweeps: int = SWEEPS,
+    burn_in: int = BURN_IN,
+    rng: Any = 0,
+) -> dict[str, FloatArray]:
+    """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
+
+    Parameters
+    ----------
+    network
+        The CTBN.
+    obs
+        Observations of its variables.
+    times
+        Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
+    sweeps, burn_in
+        Draws of all paths that count, and those before them that do not. A probability p has a standard error of at
+        least sqrt(p (1 - p) / sweeps).
+    rng
+        Seed.
+
+    Examples
+    --------
+    >>> import ctbnlearn as cl
+    >>> net = cl.random_network(30, rng=0)
+    >>> obs = cl.observe(cl.simulate(net, 2, horizon=3.0, rng=1), n_times=5, rng=2)
+    >>> smooth(net, obs, [0.0, 1.5, 3.0], sweeps=20)["x7"].shape
+    (2, 3, 2)
+    """
+    from ctbnlearn.inference import gibbs
+
+    check_same_variables(network, obs)
+    whole(sweeps, "sweeps", 1)
+    whole(burn_in, "burn_in", 0)
+    grid = query_grid(times, obs.start, obs.ids)
+    seen = gibbs.gather(obs)
+    last = np.maximum(seen.end, grid.max(1, initial=-np.inf))
+    seen = seen._replace(end=last)  # past the end nothing is seen
+    cards = list(network.n_states)
+    paths = gibbs.first_paths(obs, seen, rng)
+    net = gibbs.make_net(cards, max(map(len, network.parents)), [len(c) for c in network.cims])
+    start = gibbs.make_start(cards, network.initial)
+    for i, cim in enumerate(network.cims):  # without parents at first, at the mean rates
+        gibbs.set_node(net, cards, i, (), cim.mean(0, keepdims=True))
+    paths, trouble = gibbs.draw_paths(seen, paths, net, start)
+    for i, cim in enumerate(network.cims):
+        gibbs.set_node(net, cards, i, network.parents[i], cim)
+    out = [np.zeros((*grid.shape, card)) for card in cards]
+    order = np.argsort(grid, axis=1)
+    queries = np.take_along_axis(grid, order, axis=1)
+    counts = np.zeros((len(grid), len(cards), grid.shape[1], max(cards)))
+    for k in range(burn_in + sweeps):
+        if trouble is not None:
+            gibbs.refuse(obs, *trouble)
+        paths, trouble = gibbs.draw_paths(seen, paths, net, start)
+        if k >= burn_in and trouble is None:
+            gibbs.look(paths, queries, counts)
+    for i, card in enumerate(cards):
+        np.put_along_axis(out[i], order[..., None], counts[:, i, :, :card] / sweeps, axis=1)
+    return {v.name: p for v, p in zip(network.variables, out)}

@@ -1,0 +1,336 @@
+"""One Markov chain over paths, parent sets and rates, whose stationary distribution is their posterior.
+
+A sweep draws every path given its Markov blanket (`inference.gibbs`), then every node's parent set and rates given the
+complete paths (`structure.set_draws`), then the initial distribution. Nothing is approximated; what a chain needs is
+time to forget where it began: the network without edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference import gibbs
+from ctbnlearn.learn.trail import NodeRecord, Trail
+from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.streams import streams
+from ctbnlearn.structure import set_draws
+from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem
+from ctbnlearn.structure.problem import Judgement as Scoring
+
+MOST_JOINT = 4096  # joint states of a pool
+MOST_SETS = 512  # sets inside a pool
+RANDOM_SHARE = 3  # one in so many members of a pool that does not hold all candidates is drawn anew in every sweep
+TOP = 16  # heaviest sets kept of a sweep
+
+
+class Task(NamedTuple):
+    """What all chains have in common."""
+
+    obs: Observations
+    seen: gibbs.Seen
+    rules: EdgeRules
+    scoring: Scoring
+    possible: Sequence[BoolArray | None]
+    initial: InitialDistribution | None  # None: learn it
+
+    @property
+    def cards(self) -> list[int]:
+        """Number of states of every variable."""
+        return [int(c) for c in self.seen.cards]
+
+    @property
+    def gap(self) -> float:
+        """Typical time between two observations of a variable."""
+        span = float((self.seen.end - self.seen.start).sum())
+        return span / max(1.0, len(self.seen.times) / len(self.seen.cards)) if span > 0 else 1.0
+
+    def problem(self, node: int, sets: Sequence[Sequence[int]], mean_rates: FloatArray) -> NodeProblem:
+        """Priors of some parent sets of a node."""
+        wide = max(1, *map(len, sets))
+        members = np.array([[*m, *[-1] * (wide - len(m))] for m in sets], np.int64)
+        listed = ParentSets(members, self.rules.names)
+        mean, possible = float(mean_rates[node]), self.possible[node]
+        return NodeProblem.build(node, listed, self.rules, self.cards, self.scoring, mean, possible)
+
+
+class Chain:
+    """A chain, at the network without edges.
+
+    Parameters
+    ----------
+    task
+        Data, rules and priors.
+    seed
+        Of this chain.
+    """
+
+    def __init__(self, task: Task, seed: np.random.SeedSequence) -> None:
+        self.task = task
+        cards, n = task.cards, len(task.cards)
+        sizes = [pool_size(task.rules, i, cards) for i in range(n)]
+        self.pools, most_states = make_pools(task.rules, cards, sizes)
+        self.room = sets_room(task.rules, cards, sizes)
+        wide = max(1, max(min(task.rules.limit(i), int(p)) for i, p in enumerate(self.pools.size)))
+        self.net = gibbs.make_net(cards, wide, most_states)
+        self.drawn = set_draws.Drawn(
+            np.zeros(len(self.net.exit)),
+            np.zeros(len(self.net.step)),
+            np.zeros((n, n)),
+            np.zeros((n, n)),
+            np.full((n, TOP, wide), -1, np.int64),
+            np.zeros((n, TOP)),
+            np.zeros(n),
+        )
+        paths, own = seed.spawn(2)
+        self.paths = gibbs.first_paths(task.obs, task.seen, paths)
+        self.random = streams(own, 1)[0]
+        initial = task.initial or InitialDistribution.build(task.obs.variables)
+        self.start = gibbs.make_start(cards, initial)
+        self.priors = make_priors(task, self.net.parents.shape[1])
+        self.set_cores([()] * n)
+        self.evidence = 0.0
+        self.stopped = False
+        for i, card in enumerate(cards):  # the first paths come from a guess at the rates, without parents
+            guess = self.priors.possible[i, :card, :card] / task.gap / max(card - 1, 1)
+            gibbs.set_node(self.net, cards, i, (), guess[None])
+
+    def set_cores(self, cores: Sequence[Sequence[int]]) -> None:
+        """Choose the members of every pool that stay; pools that hold all candidates have no others."""
+        n, rules = len(cores), self.task.rules
+        most = self.pools.members.shape[1]
+        self.cores, self.n_core = np.zeros((n, most), np.int64), np.zeros(n, np.int64)
+        self.others, self.n_others = np.zeros((n, n), np.int64), np.zeros(n, np.int64)
+        for i, allowed in enumerate(rules.allowed):
+            if len(allowed) <= self.pools.size[i]:
+                continue
+            room = int(self.pools.size[i])
+            free = [j for j in cores[i] if j not in rules.required[i]][: core_size(room) - len(rules.required[i])]
+            core = sorted([*rules.required[i], *free])
+            rest = [j for j in allowed if j not in core]
+            self.cores[i, : len(core)], self.n_core[i] = core, len(core)
+            self.others[i, : len(rest)], self.n_others[i] = rest, len(rest)
+
+    def promising(self) -> list[list[int]]:
+        """Per node its candidates, those of most weight whenever they were in the pool first."""
+        share = self.drawn.edges / np.maximum(self.drawn.visits, 1.0)
+        order = np.argsort(-share, axis=0, kind="stable")
+        return [[int(j) for j in order[:, i] if j in allowed] for i, allowed in enumerate(map(set, self.task.rules.allowed))]
+
+    def sweep(self, empty: bool = False) -> None:
+        """Draw everything once; with `empty`, parents stay as few as they may be."""
+        task, cards = self.task, self.task.seen.cards
+        self.paths, trouble = gibbs.draw_paths(task.seen, self.paths, self.net, self.start)
+        if trouble is not None:
+            gibbs.refuse(task.obs, *trouble)
+        set_draws.draw_pools(
+            self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, cards, self.random
+        )
+        set_draws.count_paths(task.seen, self.paths, self.pools)
+        self.evidence = set_draws.draw_sets(
+            cards,
+            self.pools,
+            self.n_core,
+            self.n_others,
+            self.priors,
+            self.net,
+            self.drawn,
+            self.room,
+            empty,
+            self.random,
+        )
+        if task.initial is None:
+            set_draws.draw_initial(cards, self.paths.begin, self.start.place, self.start.probability, self.random)
+
+    def settle(self, sweeps: int) -> tuple[FloatArray, FloatArray]:
+        """Sweeps without edges; returns transitions and time of every node, averaged over the later half."""
+        self.sweep(empty=True)
+        self.paths = gibbs.compact(self.paths)
+        moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
+        for k in range(sweeps):
+            self.sweep(empty=True)
+            if 2 * k >= sweeps:
+                records = self.records()
+                moves += [r.moves.sum() for r in records]
+                time += [r.dwell.sum() for r in records]
+        self._forget()
+        return moves / (sweeps - sweeps // 2), time / (sweeps - sweeps // 2)
+
+    def screen(self) -> None:
+        """Fill the cores of the pools: look at all candidates, by pools that are drawn anew in every sweep."""
+        if not self.n_others.any():
+            return
+        for _ in range(2 * int(np.ceil((self.n_others / np.maximum(self.pools.size, 1)).max()))):
+            self.sweep()
+        self.choose_cores()
+
+    def choose_cores(self) -> None:
+        """Keep the candidates of most weight whenever they were in the pool."""
+        if self.n_others.any():
+            share = self.drawn.edges / np.maximum(self.drawn.visits, 1.0)
+            order = np.argsort(-share, axis=0, kind="stable")
+            allowed = [set(a) for a in self.task.rules.allowed]
+            self.set_cores([[int(j) for j in order[:, i] if int(j) in inside] for i, inside in enumerate(allowed)])
+        self._forget()
+
+    def advance(self, trail: Trail, stretches: int) -> None:
+        """Go on for some stretches of sweeps, and note down what they bring."""
+        for _ in range(stretches):
+            if self.stopped:
+                return
+            edges, evidence, length = self.drawn.edges.copy(), 0.0, trail.length
+            for _ in range(length):
+                self.sweep()
+                evidence += self.evidence / length
+            trail.add((self.drawn.edges - edges) / length, evidence, self.records())
+
+    def records(self) -> list[NodeRecord]:
+        """All nodes as they are."""
+        net, drawn, out = self.net, self.drawn, []
+        for i, card in enumerate(self.task.cards):
+            parents = tuple(net.parents[i, : net.n_parents[i]].tolist())
+            size = int(np.prod([self.task.cards[j] for j in parents], dtype=int))
+            dwell = drawn.dwell[net.leave[i] : net.leave[i] + size * card].reshape(size, card).copy()
+            moves = drawn.moves[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
+            starts = np.bincount(self.paths.begin[:, i], minlength=card).astype(float)
+            sets, weights = drawn.top[i][drawn.top_weight[i] > 0], drawn.top_weight[i][drawn.top_weight[i] > 0]
+            own = np.full(sets.shape[1], -1)
+            own[: len(parents)] = parents
+            if not (sets == own).all(1).any():  # one of many light ones
+                sets, weights = np.vstack([sets, own]), np.append(weights, drawn.weight[i])
+            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights))
+        return out
+
+    def _forget(self) -> None:
+        self.drawn.edges[:] = 0.0
+        self.drawn.visits[:] = 0.0
+
+    def arrays(self) -> dict[str, Any]:
+        """All that the next sweep depends on, by name."""
+        used = int(self.paths.used[0])
+        paths = self.paths._replace(times=self.paths.times[:used], states=self.paths.states[:used])
+        parts = {"paths": paths, "net": self.net, "start": self.start, "priors": self.priors, "drawn": self.drawn}
+        out = {f"{name}/{key}": value for name, part in parts.items() for key, value in part._asdict().items()}
+        own = ("random", "cores", "n_core", "others", "n_others")
+        return {**out, **{key: getattr(self, key) for key in own}}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Take up what `arrays` gave."""
+        for name in ("paths", "net", "start", "priors", "drawn"):
+            part = getattr(self, name)
+            setattr(self, name, type(part)(*(np.array(arrays[f"{name}/{key}"]) for key in part._fields)))
+        for key in ("random", "cores", "n_core", "others", "n_others"):
+            setattr(self, key, np.array(arrays[key]))
+
+    def take_over(self, other: Chain) -> None:
+        """Go on from where another chain is, with random numbers of one's own."""
+        kept, random = self.random.copy(), self.paths.random.copy()
+        self.restore(other.arrays())
+        self.random[:], self.paths.random[:] = kept, random
+
+
+def core_size(pool: int) -> int:
+    """Members of a pool that stay from sweep to sweep."""
+    return pool - max(1, pool // RANDOM_SHARE)
+
+
+def pool_size(rules: EdgeRules, node: int, cards: Sequence[int]) -> int:
+    """Candidates whose sets are weighed together: all, or as many as keep joint states and sets few."""
+    allowed, limit, need = rules.allowed[node], rules.limit(node), len(rules.required[node])
+    largest = sorted((cards[j] for j in allowed), reverse=True)
+    size = 0
+    while size < len(allowed):
+        sets = sum(comb(size + 1 - need, k) for k in range(limit - need + 1)) if size + 1 >= need else 1
+        if size >= max(limit if rules.max_parents is not None else 2, need + 2) and (
+            np.prod(largest[: size + 1], dtype=float) > MOST_JOINT or sets > MOST_SETS
+        ):
+            break
+        size += 1
+    return size
+
+
+def sets_room(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
+    """Most sets inside the pool of a node, and numbers in all their tables together."""
+    sets = numbers = 1
+    for i, size in enumerate(sizes):
+        largest = sorted((cards[j] for j in rules.allowed[i]), reverse=True)[:size]
+        states = np.ones(1)  # sums over the sets of a size of their joint states: elementary symmetric polynomials
+        for card in largest:
+            states = np.append(states, 0.0) + np.append(0.0, card * states)
+        limit = rules.limit(i)
+        sets = max(sets, sum(comb(size, k) for k in range(limit + 1)))
+        numbers = max(numbers, int(states[: limit + 1].sum()) * cards[i] * (cards[i] + 1))
+    return sets, numbers
+
+
+def make_pools(
+    rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]
+) -> tuple[set_draws.Pools, list[int]]:
+    """Empty pools, those that hold all candidates filled; and the most joint states of a set of every node."""
+    n = len(cards)
+    joint, states = [], []
+    for i, size in enumerate(sizes):
+        largest = sorted((cards[j] for j in rules.allowed[i]), reverse=True)
+        joint.append(int(np.prod(largest[:size], dtype=int)))
+        states.append(int(np.prod(largest[: min(size, rules.limit(i))], dtype=int)))
+    dwell = np.array(joint) * np.array(cards)
+    moves = dwell * np.array(cards)
+    pools = set_draws.Pools(
+        np.array(sizes, np.int64),
+        np.full((n, max(1, *sizes)), -1, np.int64),
+        np.zeros((n, max(1, *sizes)), np.bool_),
+        np.zeros((n, n), np.int64),
+        np.ones(n, np.int64),
+        np.concatenate([[0], np.cumsum(dwell)[:-1]]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(moves)[:-1]]).astype(np.int64),
+        np.zeros(int(dwell.sum())),
+        np.zeros(int(moves.sum())),
+    )
+    for i, size in enumerate(sizes):
+        if len(rules.allowed[i]) <= size:
+            pools.members[i, :size] = rules.allowed[i]
+            set_draws.number_joint(pools, i, np.asarray(cards, np.int64))
+    return pools, states
+
+
+def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
+    """Priors; with rate_prior="auto" rates are about one in a gap between observations until `centre_prior`."""
+    rules, cards, n = task.rules, task.cards, len(task.cards)
+    widest = max(cards)
+    required, limit = np.zeros((n, n), np.bool_), np.zeros(n, np.int64)
+    by_size, odds = np.full((n, n + 1), -np.inf), np.zeros((n, n))
+    shape, rate, full, share = np.ones(n), np.full(n, task.gap), np.zeros(n), np.zeros((n, n))
+    possible = np.zeros((n, widest, widest), np.bool_)
+    for i, card in enumerate(cards):
+        required[i, list(rules.required[i])] = True
+        limit[i] = min(rules.limit(i), most_parents)
+        sizes, odds[i] = log_prior_parts(
+            task.scoring.structure_prior, n, i, rules.allowed[i], rules.required[i], rules.limit(i)
+        )
+        by_size[i, : len(sizes)] = sizes
+        mask = ~np.eye(card, dtype=bool)
+        given = task.possible[i]
+        possible[i, :card, :card] = mask if given is None else mask & given
+        prior = task.scoring.rate_prior
+        if isinstance(prior, ProjectedPrior):
+            shape[i], rate[i] = prior.shape, prior.rate
+            log_card = np.log(np.asarray(cards, float))
+            pool = log_card[list(rules.allowed[i])]
+            whole = rules.max_parents is None or rules.max_parents >= len(pool)
+            share[i] = log_card if whole else pool.mean()
+            full[i] = pool.sum() if whole else pool.mean() * (rules.max_parents or 0)
+        elif not isinstance(prior, str):
+            shape[i], rate[i] = prior
+    return set_draws.Priors(required, limit, by_size, odds, shape, rate, full, share, possible)
+
+
+def centre_prior(priors: set_draws.Priors, task: Task, mean_rates: FloatArray) -> None:
+    """With rate_prior="auto", put the prior mean of every rate at the node's overall rate."""
+    if isinstance(task.scoring.rate_prior, str):
+        priors.rate[:] = 1.0 / mean_rates

@@ -1,0 +1,90 @@
+"""Whether chains have seen enough: how far apart they are, and how much they know.
+
+Edges: the range of a probability among the chains, its drift within them, its effective sample size. Rates: the
+potential scale reduction (Gelman & Rubin 1992) of their logarithms under the commonest parent set,
+
+    R^2 = (W + G + B) / (W + G)
+
+with W the variance of ln (alpha + M) / (beta + T) within chains, B that between their means, and G = psi'(alpha + M)
+what is left when the paths are known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import polygamma
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.learn.trail import Trail
+
+
+def chain_means(trails: Sequence[Trail]) -> FloatArray:
+    """Edge probabilities of every chain after its burn-in, (chains, N, N)."""
+    return np.stack([np.mean(np.stack(t.edges[t.kept()]), axis=0, dtype=float) for t in trails])
+
+
+def disagreement(trails: Sequence[Trail]) -> FloatArray:
+    """Largest less smallest probability of every edge among the chains; with one chain, among its two later quarters."""
+    if len(trails) == 1:
+        later = np.stack(trails[0].edges[trails[0].kept()])
+        halves = later[: len(later) // 2], later[len(later) // 2 :]
+        return np.abs(np.mean(halves[0], 0, dtype=float) - np.mean(halves[1], 0, dtype=float))
+    return np.ptp(chain_means(trails), axis=0)
+
+
+def drift(trails: Sequence[Trail]) -> FloatArray:
+    """Change of every edge's probability between the two later quarters, averaged over the chains."""
+    total = 0.0
+    for trail in trails:
+        later = np.stack(trail.edges[trail.kept()])
+        half = len(later) // 2
+        total = total + np.mean(later[half:], 0, dtype=float) - np.mean(later[:half], 0, dtype=float)
+    return np.abs(np.asarray(total)) / len(trails)
+
+
+def effective_size(trails: Sequence[Trail]) -> FloatArray:
+    """Independent draws of the network that would tell every edge's probability as precisely; infinite where all agree.
+
+    The precision comes from the spread of the means of eight stretches of every chain.
+    """
+    means = np.concatenate(
+        [
+            np.stack([np.mean(part, 0, dtype=float) for part in np.array_split(np.stack(t.edges[t.kept()]), 8)])
+            for t in trails
+            if len(t) >= 16
+        ]
+        or [chain_means(trails)]
+    )
+    p = means.mean(0)
+    error = means.var(0, ddof=1) / len(means) if len(means) > 1 else np.zeros_like(p)
+    return np.divide(p * (1 - p), error, out=np.full_like(p, np.inf), where=error > 1e-12)
+
+
+def commonest(trails: Sequence[Trail], node: int) -> tuple[int, ...]:
+    """The parent set a node held most often after the burn-in."""
+    counts = Counter(record[node].parents for t in trails for record in t.records[t.kept()])
+    return counts.most_common(1)[0][0]
+
+
+def scale_reduction(trails: Sequence[Trail], node: int) -> float:
+    """The largest R among the rates of a node; 1 with one chain, or where chains hold different sets."""
+    parents = commonest(trails, node)
+    held = [[r[node] for r in t.records[t.kept()] if r[node].parents == parents] for t in trails]
+    held = [records for records in held if len(records) >= 4]
+    if len(held) < 2:
+        return 1.0
+    means, within, given = [], [], []
+    for records in held:
+        moves = 1.0 + np.stack([r.moves for r in records])
+        log_rate = np.log(moves) - np.log(1e-12 + np.stack([r.dwell for r in records]))[..., None]
+        means.append(log_rate.mean(0))
+        within.append(log_rate.var(0, ddof=1))
+        given.append(polygamma(1, moves).mean(0))
+    between = np.var(means, axis=0, ddof=1)
+    total = np.mean(within, axis=0) + np.mean(given, axis=0)
+    ratio = np.sqrt(1.0 + between / total)
+    off = ~np.eye(ratio.shape[-1], dtype=bool)
+    return float(ratio[:, off].max())

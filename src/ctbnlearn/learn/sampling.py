@@ -1,0 +1,297 @@
+"""Learning by sampling: several chains over paths, parent sets and rates, run until they agree.
+
+Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
+each with its own random numbers; the first half of each is burn-in. Where two chains stay apart, the evidence of the
+networks they hold tells them apart, if the joint chain of all variables is small enough to work it out (Chib 1995):
+
+    ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(r | m) - ln mean over sweeps of p(r | paths, m)
+
+at any r, here the mean rates. A chain that holds a network e^10 times less probable goes on from the best one. What
+still differs at the end stays in the answer as doubt: probabilities are averages over chains.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from ctbnlearn.arguments import finite, whole
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.learn.chain import Chain, Task, centre_prior
+from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.mixing import chain_means, commonest, disagreement, drift, effective_size, scale_reduction
+from ctbnlearn.learn.trail import NodeRecord, Trail
+from ctbnlearn.model.ctbn import CTBN, with_diagonal
+
+SETTLING = 20  # sweeps without edges at the start
+LEAST_SWEEPS = 100  # of every chain before they may agree
+UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
+CHAIN_SECONDS = 100.0  # foretold time of a chain that sweeps=None allows
+MOST_SWEEPS = 6000
+MOST_EXACT = 512  # joint states up to which evidence is worked out
+MIXED = 1.1  # potential scale reduction of rates from which on chains have not mixed
+FAR_APART = 0.5  # disagreement from which on it is
+BEHIND = 10.0  # nats of evidence from which on a chain is left behind
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Paths drawn by Gibbs sampling: `inference="sampling"`.
+
+    Parameters
+    ----------
+    chains : int
+        Chains, each with its own random numbers; as many run side by side as there are processors.
+    sweeps : int or None
+        Sweeps of each chain at most. None: as many as take very roughly two minutes a chain, 200 to 6000.
+    agreement : float
+        Chains go on until they give no edge probabilities further apart than this.
+    """
+
+    chains: int = 4
+    sweeps: int | None = None
+    agreement: float = 0.1
+
+    def check(self) -> None:
+        """Raise where a setting is not one."""
+        whole(self.chains, "Sampling: chains", 1)
+        if self.sweeps is not None:
+            whole(self.sweeps, "Sampling: sweeps", 32)
+        if finite(self.agreement, "Sampling: agreement") > 1:
+            raise ParameterError(f"Sampling: agreement is a difference of probabilities, at most 1, not {self.agreement!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """What the chains found.
+
+    Attributes
+    ----------
+    edges : (N, N)
+        Probability of [source, target].
+    apart, effective : (N, N)
+        Disagreement of the chains on every edge, and its effective sample size.
+    records
+        Per sweep that is kept the nodes as it left them.
+    mean_rates : (N,)
+        Transitions of every node per unit of time and target state without edges: the mean of the prior.
+    evidence
+        Log evidence of the complete paths, by stretches of sweeps, averaged over chains.
+    n_sweeps, agreed
+        Sweeps of each chain; whether chains agree.
+    starts
+        Per node how often a trajectory started in each state, averaged over chains' last sweeps.
+    """
+
+    edges: FloatArray
+    apart: FloatArray
+    effective: FloatArray
+    records: Sequence[Sequence[NodeRecord]]
+    mean_rates: FloatArray
+    evidence: list[float]
+    n_sweeps: int
+    agreed: bool
+    starts: list[FloatArray]
+
+
+@dataclass
+class Run:
+    """Chains with their trails: all that a checkpoint keeps."""
+
+    chains: list[Chain]
+    trails: list[Trail] = field(default_factory=list)
+    mean_rates: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def arrays(self) -> dict[str, Any]:
+        """All of it, by name."""
+        out: dict[str, Any] = {"mean_rates": self.mean_rates}
+        for c, (chain, trail) in enumerate(zip(self.chains, self.trails)):
+            out.update({f"chain/{c}/{key}": value for key, value in chain.arrays().items()})
+            out.update({f"trail/{c}/{key}": value for key, value in trail.arrays().items()})
+        return out
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Take up what `arrays` gave."""
+
+        def under(start: str) -> dict[str, Any]:
+            return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
+
+        self.mean_rates = arrays["mean_rates"]
+        self.trails = []
+        for c, chain in enumerate(self.chains):
+            chain.restore(under(f"chain/{c}/"))
+            self.trails.append(Trail.restore(under(f"trail/{c}/"), chain.task.cards))
+
+
+def sweep_units(task: Task, moves: float | None = None) -> float:
+    """Size of a sweep: observations, paths, and five times the jumps, which are guessed where not given."""
+    paths = task.obs.n_trajectories * len(task.cards)
+    if moves is None:
+        moves = min(0.5 * len(task.seen.times), 4.0 * paths)
+    return len(task.seen.times) + paths + 5.0 * moves
+
+
+def budget(settings: Sampling, units: float) -> int:
+    """Sweeps of a chain at most."""
+    if settings.sweeps is not None:
+        return settings.sweeps
+    return int(np.clip(CHAIN_SECONDS / (UNIT_SECONDS * units), 2 * LEAST_SWEEPS, MOST_SWEEPS))
+
+
+def run_chains(
+    task: Task,
+    settings: Sampling,
+    seed: Any,
+    progress: Progress,
+    callback: Callable[[int, float], Any] | None = None,
+    saved: Mapping[str, Any] | None = None,
+    keep: Callable[[Run], None] | None = None,
+) -> Sampled:
+    """Run the chains until they agree or the budget ends.
+
+    Parameters
+    ----------
+    task, settings
+        What to learn from, and how.
+    seed
+        `SeedSequence` of the run.
+    progress, callback
+        Told of every step; the callback gets the number of sweeps and the log evidence of the complete paths.
+    saved, keep
+        Arrays of a `Run` to go on from; called with the run after every step.
+    """
+    seeds = seed.spawn(settings.chains)
+    with ThreadPoolExecutor(min(settings.chains, processors())) as pool:
+        try:
+            run = Run([Chain(task, s) for s in seeds])
+            if saved is None:
+                _begin(run, pool, progress)
+            else:
+                run.restore(saved)
+            moves = float(sum(r.moves.sum() for r in run.chains[0].records()))
+            most = budget(settings, sweep_units(task, moves))
+            agreed = False
+            while not agreed and run.trails[0].n_sweeps < most:
+                trail = run.trails[0]
+                stretches = min(max(8, len(trail) // 4), ceil((most - trail.n_sweeps) / trail.length))
+                for c in pool.map(lambda c: c[0].advance(c[1], stretches), list(zip(run.chains, run.trails))):
+                    pass
+                n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
+                enough = n >= min(LEAST_SWEEPS, most) and len(run.trails[0]) >= 16
+                agreed = enough and bool(max(apart.max(), drift(run.trails).max()) <= settings.agreement)
+                agreed = agreed and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
+                if enough and apart.max() > FAR_APART:
+                    leave_behind(run, progress)
+                value = float(np.mean([t.evidence[-1] for t in run.trails]))
+                progress.say(f"{n} of at most {most} sweeps: chains differ by {apart.max():.2f} in the probability of an edge")
+                if keep is not None:
+                    keep(run)
+                if callback is not None:
+                    callback(n, value)
+        except BaseException:
+            for chain in run.chains:
+                chain.stopped = True
+            raise
+    return _conclude(run, agreed)
+
+
+def processors() -> int:
+    """Processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
+    """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
+    task = run.chains[0].task
+    progress.say(f"{len(task.cards)} variables, {task.obs.n_trajectories} trajectories: each variable by itself")
+    found = list(pool.map(lambda chain: chain.settle(SETTLING), run.chains))
+    moves, time = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
+    targets = np.maximum(np.array(task.cards) - 1, 1)
+    run.mean_rates = np.where(time > 0, np.maximum(moves, 1e-3) / np.maximum(time * targets, 1e-300), 1.0)
+    for chain in run.chains:
+        centre_prior(chain.priors, task, run.mean_rates)
+    length = int(np.clip(ceil(20_000 / sweep_units(task, moves.sum())), 1, 8))
+    run.trails = [Trail(length) for _ in run.chains]
+    progress.say(f"{len(run.chains)} chains from the network without edges")
+    list(pool.map(lambda chain: chain.screen(), run.chains))
+
+
+def leave_behind(run: Run, progress: Progress) -> None:
+    """Let chains whose network has far less evidence go on from the one that has most."""
+    task = run.chains[0].task
+    if prod(task.cards) > MOST_EXACT:
+        return
+    networks = [tuple(commonest([trail], i) for i in range(len(task.cards))) for trail in run.trails]
+    if len(set(networks)) == 1:
+        return
+    values: dict[Any, float] = {}
+    for network, trail in zip(networks, run.trails):
+        if network not in values:
+            values[network] = network_evidence(task, trail, run.mean_rates)
+    found = [values[network] for network in networks]
+    best = int(np.argmax(found))
+    for c, value in enumerate(found):
+        if value < found[best] - BEHIND:
+            progress.say(f"chain {c + 1} holds a network of {found[best] - value:.0f} nats less evidence: it goes on elsewhere")
+            run.chains[c].take_over(run.chains[best])
+            run.trails[c] = run.trails[best].copy()
+
+
+def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray) -> float:
+    """Log evidence of the network a chain holds, by Chib's identity at its mean rates."""
+    from ctbnlearn.inference import exact
+
+    records = trail.records[trail.kept()]
+    parents = [commonest([trail], i) for i in range(len(task.cards))]
+    held = [r for r in records if [node.parents for node in r] == parents] or records[-1:]
+    parents = [node.parents for node in held[-1]]
+    names, cims, starts = task.obs.names, {}, {}
+    total, ordinate = 0.0, np.zeros(len(held))
+    for i, m in enumerate(parents):
+        problem = task.problem(i, [m], mean_rates)
+        alpha, beta, possible = problem.shape[0], problem.rate[0], problem.possible
+        a = alpha + np.stack([r[i].moves for r in held])
+        b = beta + np.stack([r[i].dwell for r in held])[..., None]
+        mean = (a / b).mean(0)
+        total += problem.log_prior[0] + float((log_gamma(mean, alpha, beta) * possible).sum())
+        ordinate += (log_gamma(mean, a, b) * possible).sum((1, 2, 3))
+        cims[names[i]] = with_diagonal(mean * possible)
+        counts = np.mean([r[i].starts for r in held], axis=0) + 1
+        starts[names[i]] = counts / counts.sum()
+    named = {names[i]: [names[j] for j in m] for i, m in enumerate(parents)}
+    network = CTBN(task.obs.variables, named, cims, starts if task.initial is None else task.initial)
+    evidence = float(exact.log_evidence(network, task.obs).sum())
+    return evidence + total - float(np.logaddexp.reduce(ordinate) - np.log(len(ordinate)))
+
+
+def log_gamma(r: FloatArray, shape: Any, rate: Any) -> FloatArray:
+    """Log density of Gamma(shape, rate) at r."""
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(r) - rate * r
+
+
+def _conclude(run: Run, agreed: bool) -> Sampled:
+    trails = run.trails
+    records = [r for t in trails for r in t.records[t.kept()]]
+    least = min(len(t.evidence) for t in trails)
+    return Sampled(
+        chain_means(trails).mean(0),
+        disagreement(trails),
+        effective_size(trails),
+        records,
+        run.mean_rates,
+        np.mean([t.evidence[-least:] for t in trails], axis=0).tolist(),
+        trails[0].n_sweeps,
+        agreed,
+        [np.mean([r[i].starts for r in records], axis=0) for i in range(len(records[0]))],
+    )

@@ -1,0 +1,120 @@
+"""What a chain has seen: means of its edge weights over stretches of sweeps, and how each stretch left every node.
+
+At most `MOST` stretches are kept; when there are more, two become one, twice as long. The first half is burn-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ctbnlearn.arrays import FloatArray
+
+MOST = 128
+
+
+class NodeRecord(NamedTuple):
+    """A node as one sweep left it.
+
+    Its parents, their statistics (U, S) and (U, S, S), how many trajectories start in each state, its heaviest sets.
+    """
+
+    parents: tuple[int, ...]
+    dwell: FloatArray
+    moves: FloatArray
+    starts: FloatArray
+    sets: NDArray[Any]  # (k, most parents), filled up with -1
+    weights: FloatArray
+
+
+class Trail:
+    """The trail of one chain.
+
+    Parameters
+    ----------
+    length
+        Sweeps of a stretch, at first.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.edges: list[FloatArray] = []
+        self.evidence: list[float] = []
+        self.records: list[Sequence[NodeRecord]] = []
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps seen."""
+        return len(self) * self.length
+
+    def add(self, edges: FloatArray, evidence: float, records: Sequence[NodeRecord]) -> None:
+        """A stretch has ended."""
+        self.edges.append(np.asarray(edges, np.float32))
+        self.evidence.append(float(evidence))
+        self.records.append(records)
+        if len(self) == MOST:
+            self.length *= 2
+            self.edges = [(a + b) / 2 for a, b in zip(self.edges[::2], self.edges[1::2])]
+            self.evidence = [(a + b) / 2 for a, b in zip(self.evidence[::2], self.evidence[1::2])]
+            self.records = self.records[1::2]
+
+    def kept(self) -> slice:
+        """Stretches after the burn-in."""
+        return slice(len(self) // 2, len(self))
+
+    def copy(self) -> Trail:
+        """The same trail, to go on by itself."""
+        out = Trail(self.length)
+        out.edges, out.evidence, out.records = list(self.edges), list(self.evidence), list(self.records)
+        return out
+
+    def arrays(self) -> dict[str, Any]:
+        """All of it, by name; ragged parts are laid one after another."""
+        flat = [node for record in self.records for node in record]
+        return {
+            "length": np.array([self.length]),
+            "edges": np.array(self.edges, np.float32),
+            "evidence": np.array(self.evidence),
+            "n_parents": np.array([len(r.parents) for r in flat], np.int64),
+            "parents": np.array([j for r in flat for j in r.parents], np.int64),
+            "dwell": _joined([r.dwell for r in flat]),
+            "moves": _joined([r.moves for r in flat]),
+            "starts": _joined([r.starts for r in flat]),
+            "n_sets": np.array([len(r.weights) for r in flat], np.int64),
+            "sets": np.concatenate([r.sets for r in flat]) if flat else np.zeros((0, 1), np.int64),
+            "weights": _joined([r.weights for r in flat]),
+        }
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, Any], cards: Sequence[int]) -> Trail:
+        """The trail that `arrays` took apart."""
+        out = cls(int(arrays["length"][0]))
+        out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()
+        at = {key: 0 for key in ("parents", "dwell", "moves", "starts", "sets", "weights")}
+
+        def take(key: str, count: int) -> NDArray[Any]:
+            at[key] += count
+            return arrays[key][at[key] - count : at[key]]
+
+        nodes: list[NodeRecord] = []
+        for number, (n_parents, n_sets) in enumerate(zip(arrays["n_parents"], arrays["n_sets"])):
+            card = cards[number % len(cards)]
+            parents = tuple(take("parents", n_parents).tolist())
+            size = int(np.prod([cards[j] for j in parents], dtype=int))
+            dwell = take("dwell", size * card).reshape(size, card)
+            moves = take("moves", size * card**2).reshape(size, card, card)
+            starts, sets, weights = take("starts", card), take("sets", n_sets), take("weights", n_sets)
+            nodes.append(NodeRecord(parents, dwell, moves, starts, sets, weights))
+        n = len(cards)
+        out.records = [nodes[k : k + n] for k in range(0, len(nodes), n)]
+        return out
+
+
+def _joined(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.concatenate([p.reshape(-1) for p in parts]) if parts else np.zeros(0)

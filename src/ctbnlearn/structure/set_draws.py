@@ -1,0 +1,344 @@
+"""Draws of parent sets and rates given complete paths: the other half of Gibbs sampling over networks.
+
+Given the paths, nodes are independent and everything is in closed form: the weight of a set is p(m) exp s_i(m), with
+the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). A node's sets are made of a pool of
+candidates, whose joint states are counted in one pass over the events. Where there are more candidates than a pool
+holds, it is a fixed core and a random rest R that is drawn anew in every sweep, among those that hold the present
+parents outside the core. Given R, a set m has weight p(m) exp s_i(m) p(R | m), p(R | m) = 1 / C(n - k, r - k) for the k
+members of m outside the core: an exact Gibbs step over the pair (m, R).
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, lgamma, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ctbnlearn.inference.gibbs import Net, Paths, Seen, put_rates
+from ctbnlearn.streams import choose, compiled, gamma, uniform
+
+Array = Any
+
+
+class Pools(NamedTuple):
+    """Candidates of every node whose sets are weighed in a sweep, in increasing order.
+
+    `stride` numbers their joint states, counted in dwell[dwell_place[i] + code * S + x] and
+    moves[move_place[i] + (code * S + x) * S + y].
+    """
+
+    size: Array  # (N,)
+    members: Array  # (N, P)
+    loose: Array  # (N, P): whether a member is of the random rest
+    stride: Array  # (N, N)
+    joint: Array  # (N,)
+    dwell_place: Array
+    move_place: Array
+    dwell: Array
+    moves: Array
+
+
+class Priors(NamedTuple):
+    """Priors of the sets and rates of every node.
+
+    A set m has log prior by_size[i, |m|] + sum of odds[i, j]; its rates Gamma(shape f, rate f), with
+    ln f = full[i] - sum of share[i, j] over its members (zero unless the prior is projected).
+    """
+
+    required: Array  # (N, N)
+    limit: Array  # (N,)
+    by_size: Array
+    odds: Array  # (N, N)
+    shape: Array  # (N,)
+    rate: Array
+    full: Array
+    share: Array  # (N, N)
+    possible: Array  # (N, widest, widest)
+
+
+class Drawn(NamedTuple):
+    """What a sweep found: statistics of the present sets, weights of all.
+
+    dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`; edges [source, target] adds
+    up weights, `visits` how often a candidate was in the pool; the heaviest sets of every node with their weights.
+    """
+
+    dwell: Array
+    moves: Array
+    edges: Array
+    visits: Array
+    top: Array  # (N, TOP, most)
+    top_weight: Array  # (N, TOP)
+    weight: Array  # (N,): of the set drawn
+
+
+@compiled
+def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
+    """Dwell times and transitions of every node per joint state of its pool, over all trajectories."""
+    n, cards, stride = len(seen.cards), seen.cards, pools.stride
+    begin, first, count, times, states = paths.begin, paths.first, paths.count, paths.times, paths.states
+    dwell, moves = pools.dwell, pools.moves
+    dwell[:], moves[:] = 0.0, 0.0
+    room = 256
+    when, node, target, change = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    for b in range(len(begin)):
+        total = 0
+        for i in range(n):
+            total += count[b, i]
+        if total > room:
+            room = 2 * total
+            when, node, target = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+            change = np.empty(room, np.int64)
+        e = 0
+        for i in range(n):
+            x = int(begin[b, i])
+            for k in range(first[b, i], first[b, i] + count[b, i]):
+                when[e], node[e], target[e], change[e] = times[k], i, states[k], states[k] - x
+                x = int(states[k])
+                e += 1
+        order = np.argsort(when[:total], kind="mergesort")  # stable: jumps of a node stay in order
+        for i in range(n):
+            card, code, x, now = cards[i], 0, int(begin[b, i]), seen.start[b]
+            for k in range(pools.size[i]):
+                j = pools.members[i, k]
+                code += stride[i, j] * begin[b, j]
+            at_dwell, at_moves = pools.dwell_place[i], pools.move_place[i]
+            for e in order:
+                j = node[e]
+                if j == i:
+                    at = code * card + x
+                    dwell[at_dwell + at] += when[e] - now
+                    x = target[e]
+                    moves[at_moves + at * card + x] += 1.0
+                    now = when[e]
+                elif stride[i, j] > 0:
+                    dwell[at_dwell + code * card + x] += when[e] - now
+                    code += stride[i, j] * change[e]
+                    now = when[e]
+            dwell[at_dwell + code * card + x] += seen.end[b] - now
+
+
+@compiled
+def draw_pools(pools: Pools, cores: Array, n_core: Array, others: Array, n_others: Array, net: Net, cards: Array, random: Array) -> None:
+    """Fill the pools: the core of every node, its present parents, and others at random up to the size."""
+    for i in range(len(cards)):
+        if n_others[i] == 0:
+            continue
+        size = 0
+        for k in range(n_core[i]):
+            pools.members[i, size], pools.loose[i, size] = cores[i, k], False
+            size += 1
+        for k in range(net.n_parents[i]):
+            j, inside = net.parents[i, k], False
+            for c in range(n_core[i]):
+                inside = inside or cores[i, c] == j
+            if not inside:
+                pools.members[i, size], pools.loose[i, size] = j, True
+                size += 1
+        while size < pools.size[i]:
+            j, there = others[i, int(uniform(random) * n_others[i])], False
+            for k in range(n_core[i], size):
+                there = there or pools.members[i, k] == j
+            if not there:
+                pools.members[i, size], pools.loose[i, size] = j, True
+                size += 1
+        for k in range(1, size):  # in increasing order
+            j, loose, at = pools.members[i, k], pools.loose[i, k], k
+            while at > 0 and pools.members[i, at - 1] > j:
+                pools.members[i, at], pools.loose[i, at] = pools.members[i, at - 1], pools.loose[i, at - 1]
+                at -= 1
+            pools.members[i, at], pools.loose[i, at] = j, loose
+        number_joint(pools, i, cards)
+
+
+@compiled
+def number_joint(pools: Pools, i: int, cards: Array) -> None:
+    """Strides of the joint states of a pool, in C order."""
+    pools.stride[i, :] = 0
+    step = 1
+    for k in range(pools.size[i] - 1, -1, -1):
+        j = pools.members[i, k]
+        pools.stride[i, j] = step
+        step *= cards[j]
+    pools.joint[i] = step
+
+
+@compiled
+def draw_sets(
+    cards: Array,
+    pools: Pools,
+    n_core: Array,
+    n_others: Array,
+    priors: Priors,
+    net: Net,
+    drawn: Drawn,
+    room: tuple[int, int],
+    empty: bool,
+    random: Array,
+) -> float:
+    """Weigh the sets of every node, draw one, and its rates; returns the log evidence of the complete paths.
+
+    Weights are added to `drawn.edges`. `room` is the largest number of sets of a node, and of numbers in their tables.
+    With `empty`, sets hold required parents alone.
+
+    Sets are visited depth first along the members of the pool. Numbers are kept as (states of the members taken) x
+    (joint states of those to come) x cells, so that taking a member changes nothing, and leaving it out is a sum over its
+    states; once a set is full, all that is to come is summed at once.
+    """
+    n, most, wide, n_top = len(cards), pools.members.shape[1], drawn.top.shape[2], drawn.top.shape[1]
+    members, sizes, weight = np.empty((room[0], wide), np.int64), np.empty(room[0], np.int64), np.empty(room[0])
+    factors, place, tables = np.empty(room[0]), np.empty(room[0] + 1, np.int64), np.empty(room[1])
+    largest = 1
+    for i in range(n):
+        largest = max(largest, pools.joint[i] * cards[i] * (cards[i] + 1))
+    sums = np.empty((most + 1, largest))
+    taken = np.empty((most + 2, most + 1), np.int64)  # per entry of the stack the members taken, and its state:
+    stack = np.empty((most + 2, 7), np.int64)  # decided, taken, required to come, states, to come, level, to leave out
+    total = 0.0
+    for i in range(n):
+        card, size, must = cards[i], pools.size[i], 0
+        cells = card * (card + 1)
+        for code in range(pools.joint[i]):
+            for x in range(card):
+                sums[0, code * cells + x] = pools.dwell[pools.dwell_place[i] + code * card + x]
+            for x in range(card * card):
+                sums[0, code * cells + card + x] = pools.moves[pools.move_place[i] + code * card * card + x]
+        for p in range(size):
+            drawn.visits[pools.members[i, p], i] += 1.0
+            must += priors.required[i, pools.members[i, p]]
+        limit = must if empty else min(priors.limit[i], size)
+        n_sets, place[0], top = 0, 0, 0
+        entry = stack[0]
+        entry[:] = 0
+        entry[2], entry[3], entry[4] = must, 1, pools.joint[i]
+        while top >= 0:
+            entry = stack[top]
+            d, k, need, states, rest, level = entry[0], entry[1], entry[2], entry[3], entry[4], entry[5]
+            if entry[6] == 1:  # leave member d out
+                rest //= cards[pools.members[i, d]]
+                _sum_out(sums[level], sums[level + 1], states, cards[pools.members[i, d]], rest * cells)
+                d, level = d + 1, level + 1
+            if d == size or k == limit:
+                base = place[n_sets]
+                _sum_out(sums[level], tables[base:], states, rest, cells)
+                log_prior, log_factor, loose = priors.by_size[i, k], priors.full[i], 0
+                for m in range(k):
+                    j = pools.members[i, taken[top, m]]
+                    members[n_sets, m] = j
+                    log_prior += priors.odds[i, j]
+                    log_factor -= priors.share[i, j]
+                    if pools.loose[i, taken[top, m]]:  # 1 / C(n - k, r - k), up to a constant
+                        log_prior += log((n_others[i] - loose) / (size - n_core[i] - loose))
+                        loose += 1
+                factors[n_sets], sizes[n_sets] = exp(log_factor), k
+                alpha, beta = priors.shape[i] * factors[n_sets], priors.rate[i] * factors[n_sets]
+                weight[n_sets] = log_prior + _score(tables[base:], card, states, alpha, beta, priors.possible[i])
+                n_sets += 1
+                place[n_sets] = base + states * cells
+                top -= 1
+                continue
+            j = pools.members[i, d]
+            required = int(priors.required[i, j])
+            if required == 0:  # this entry leaves it out; the next one, done first, takes it
+                entry[0], entry[4], entry[5], entry[6] = d, rest, level, 1
+                if k + need == limit:
+                    continue
+                for m in range(k):
+                    taken[top + 1, m] = taken[top, m]
+                top += 1
+            taken[top, k] = d
+            entry = stack[top]
+            entry[0], entry[1], entry[2], entry[3] = d + 1, k + 1, need - required, states * cards[j]
+            entry[4], entry[5], entry[6] = rest // cards[j], level, 0
+        peak = -inf
+        for k in range(n_sets):
+            peak = max(peak, weight[k])
+        summed = 0.0
+        for k in range(n_sets):
+            weight[k] = exp(weight[k] - peak)
+            summed += weight[k]
+        total += peak + log(summed)
+        for t in range(n_top):
+            drawn.top_weight[i, t] = 0.0
+        for k in range(n_sets):
+            weight[k] /= summed
+            for m in range(sizes[k]):
+                drawn.edges[members[k, m], i] += weight[k]
+            at = n_top
+            while at > 0 and drawn.top_weight[i, at - 1] < weight[k]:
+                at -= 1
+            if at < n_top:  # among the heaviest
+                for t in range(n_top - 1, at, -1):
+                    drawn.top_weight[i, t] = drawn.top_weight[i, t - 1]
+                    for m in range(wide):
+                        drawn.top[i, t, m] = drawn.top[i, t - 1, m]
+                drawn.top_weight[i, at] = weight[k]
+                for m in range(wide):
+                    drawn.top[i, at, m] = members[k, m] if m < sizes[k] else -1
+        pick = choose(random, weight, n_sets)
+        drawn.weight[i] = weight[pick]
+        net.n_parents[i], states = sizes[pick], 1
+        for m in range(sizes[pick] - 1, -1, -1):
+            net.parents[i, m], net.stride[i, m] = members[pick, m], states
+            states *= cards[members[pick, m]]
+        rates = sums[0]
+        for u in range(states):
+            base = place[pick] + u * cells
+            for x in range(card):
+                time = tables[base + x]
+                drawn.dwell[net.leave[i] + u * card + x] = time
+                for y in range(card):
+                    at = (u * card + x) * card + y
+                    moves, rate = tables[base + card + x * card + y], 0.0
+                    drawn.moves[net.place[i] + at] = moves
+                    if priors.possible[i, x, y]:
+                        rate = gamma(random, priors.shape[i] * factors[pick] + moves)
+                        rate /= priors.rate[i] * factors[pick] + time
+                    rates[at] = rate
+        put_rates(net, i, card, rates, states)
+    return total
+
+
+@compiled
+def _sum_out(values: Array, out: Array, outer: int, summed: int, inner: int) -> None:
+    """Sum (outer, summed, inner) numbers over the middle."""
+    for o in range(outer):
+        for k in range(inner):
+            out[o * inner + k] = values[o * summed * inner + k]
+        for s in range(1, summed):
+            base = (o * summed + s) * inner
+            for k in range(inner):
+                out[o * inner + k] += values[base + k]
+
+
+@compiled
+def _score(table: Array, card: int, states: int, alpha: float, beta: float, possible: Array) -> float:
+    """Log evidence of a set's statistics: per joint state of its members the dwell times, then the transitions."""
+    total, base = 0.0, alpha * log(beta) - lgamma(alpha)
+    for u in range(states):
+        at = u * card * (card + 1)
+        for x in range(card):
+            after = log(beta + table[at + x])
+            for y in range(card):
+                if possible[x, y]:
+                    moves = table[at + card + x * card + y]
+                    total += base + lgamma(alpha + moves) - (alpha + moves) * after
+    return total
+
+
+@compiled
+def draw_initial(cards: Array, begin: Array, place: Array, probability: Array, random: Array) -> None:
+    """Draw the initial distribution of every node, Dirichlet(1 + number of starts in each state), as a product."""
+    for i in range(len(cards)):
+        at = place[i]
+        for x in range(cards[i]):
+            probability[at + x] = 1.0
+        for b in range(len(begin)):
+            probability[at + begin[b, i]] += 1.0
+        total = 0.0
+        for x in range(cards[i]):
+            probability[at + x] = gamma(random, probability[at + x])
+            total += probability[at + x]
+        for x in range(cards[i]):
+            probability[at + x] /= total
