@@ -1,0 +1,75 @@
+"""Posterior over all graphs by brute force: prior draws of the rates, dense generators, no code of the package.
+
+For observations at equal gaps, seen through known likelihoods, p(y | graph) is the mean over draws of the rates of the
+product of the trajectories' likelihoods, each by matrix products on the joint chain.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+
+
+def expm(matrices):
+    """Exponentials of many small matrices by scaling and squaring of a Taylor series."""
+    squarings = max(0, int(np.ceil(np.log2(np.abs(matrices).sum(-1).max() + 1e-12))) + 4)
+    small = matrices / 2**squarings
+    out = np.broadcast_to(np.eye(matrices.shape[-1]), matrices.shape).copy()
+    term = out.copy()
+    for k in range(1, 13):
+        term = term @ small / k
+        out += term
+    for _ in range(squarings):
+        out = out @ out
+    return out
+
+
+def all_sets(n, node, most):
+    others = [j for j in range(n) if j != node]
+    return [m for k in range(most + 1) for m in combinations(others, k)]
+
+
+def edge_posterior(likelihoods, gap, shape, rate, draws, rng, most=2):
+    """Edge probabilities (batches, n, n) for binary nodes, uniform start, prior uniform over sizes, then sets.
+
+    likelihoods: (trajectories, times, n, 2).
+    """
+    n = likelihoods.shape[2]
+    states = np.array(list(product((0, 1), repeat=n)))
+    joint = np.ones((*likelihoods.shape[:2], len(states)))
+    for i in range(n):
+        joint *= likelihoods[:, :, i, states[:, i]]
+    sets = [all_sets(n, i, most) for i in range(n)]
+    rates = [[rng.gamma(shape, 1 / rate, (draws, 2 ** len(m), 2)) for m in own] for own in sets]
+    prior = [[1.0 / (most + 1) / sum(len(o) == len(m) for o in own) for m in own] for own in sets]
+    evidence = np.zeros((draws, *map(len, sets)))
+    for choice in np.ndindex(*map(len, sets)):
+        generator = np.zeros((draws, len(states), len(states)))
+        for i, k in enumerate(choice):
+            config = np.zeros(len(states), int)
+            for j in sets[i][k]:
+                config = 2 * config + states[:, j]
+            for s in range(len(states)):
+                target = s ^ (1 << (n - 1 - i))
+                generator[:, s, target] = rates[i][k][:, config[s], states[s, i]]
+        diagonal = np.arange(len(states))
+        generator[:, diagonal, diagonal] = -generator.sum(-1)
+        step = expm(gap * generator)
+        total = np.ones(draws)
+        for unit in joint:
+            alpha = np.broadcast_to(unit[0] / len(states), (draws, len(states)))
+            for seen in unit[1:]:
+                alpha = (alpha[:, None] @ step)[:, 0] * seen
+            total = total * alpha.sum(-1)
+        evidence[(slice(None), *choice)] = total * np.prod([prior[i][k] for i, k in enumerate(choice)])
+    out = []
+    for part in np.array_split(evidence, 10):
+        mean = part.mean(0)
+        edges = np.zeros((n, n))
+        for choice in np.ndindex(*map(len, sets)):
+            for i, k in enumerate(choice):
+                for j in sets[i][k]:
+                    edges[j, i] += mean[choice]
+        out.append(edges / mean.sum())
+    return np.array(out)
