@@ -18,15 +18,15 @@ def _choose(u, weights):
 
 def path(net, stream, n_transitions=math.inf, horizon=math.inf):
     """Initial state, jumps [(time, node, target)], and whether the path was absorbed."""
-    state = [0] * len(net.variables)
+    cards, state = net.n_states, [0] * len(net.variables)
     for i in net.initial.order:
         row = 0
         for g in net.initial.given[i]:
-            row = row * net.n_states[g] + state[g]
+            row = row * cards[g] + state[g]
         state[i] = _choose(stream.uniform(), net.initial.tables[i][row].tolist())
     initial, jumps, time = list(state), [], 0.0
     while len(jumps) < n_transitions:
-        moves = [_moves(net, i, state) for i in range(len(state))]
+        moves = [_moves(net, cards, i, state) for i in range(len(state))]
         exits = [sum(m) for m in moves]
         if sum(exits) == 0:
             return initial, jumps, True
@@ -39,10 +39,10 @@ def path(net, stream, n_transitions=math.inf, horizon=math.inf):
     return initial, jumps, False
 
 
-def _moves(net, i, state):
+def _moves(net, cards, i, state):
     row = 0
     for j in net.parents[i]:
-        row = row * net.n_states[j] + state[j]
+        row = row * cards[j] + state[j]
     rates = net.cims[i][row, state[i]].tolist()
     rates[state[i]] = 0.0
     return rates

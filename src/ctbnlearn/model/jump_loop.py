@@ -125,7 +125,7 @@ def _starts(counts: list[int]) -> NDArray[Any]:
 
 @compiled
 def _cumulate(weights: Any, cards: Any, n_rows: Any, skip_own: bool) -> Any:
-    """Turn rows of weights into cumulative shares in place; returns the sums. The own state has weight zero if skipped."""
+    """Turn rows of weights into cumulative shares in place, without the own state if skipped; returns the sums."""
     sums = np.empty(n_rows.sum())
     at = cell = 0
     for i in range(len(cards)):
@@ -170,7 +170,7 @@ def _sum_above(tree: Any, at: int) -> None:
 
 @compiled
 def _descend(tree: Any, left: float) -> int:
-    """The leaf in which `left`, measured from the first leaf on, lies; never one of rate zero, whatever the rounding."""
+    """The leaf at distance `left` from the first; never one of rate zero, whatever the rounding."""
     size = len(tree) // 2
     at = 1
     while at < size:
