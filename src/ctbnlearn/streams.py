@@ -17,7 +17,7 @@ compiled: Any = njit(cache=True, nogil=True, error_model="numpy", boundscheck=Fa
 
 
 def streams(seed: Any, count: int) -> NDArray[Any]:
-    """`count` independent streams (count, 4) from a seed, a `SeedSequence` or a `Generator`; row k never depends on count.
+    """`count` streams (count, 4) from a seed, a `SeedSequence` or a `Generator`; row k does not depend on count.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from ctbnlearn.cli.progress import ProgressLines
 from ctbnlearn.cli.remaining import rounds_left
 from ctbnlearn.result.archive import FILES, REPORT
 
-HEAVY = ("numpy", "scipy", "sklearn", "jax", "pyarrow", "narwhals", "networkx", "matplotlib", "plotly", "rich")
+HEAVY = ("numpy", "scipy", "sklearn", "jax", "numba", "pyarrow", "narwhals", "networkx", "matplotlib", "plotly", "rich")
 
 
 @pytest.fixture(scope="module")
