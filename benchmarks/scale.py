@@ -71,7 +71,7 @@ def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
     from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
     from ctbnlearn.learn.em import fit_decoupled
     from ctbnlearn.structure.all_pairs import AllPairs
-    from ctbnlearn.structure.problem import EdgeRules, Judgement
+    from ctbnlearn.structure.problem import EdgeRules, Scoring
 
     _, obs = problem(n, trajectories, 2)
     rates, mean = fit_decoupled(obs, [None] * n)
@@ -80,7 +80,7 @@ def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
     path_rates = PathRates([2] * n, [()] * n, flat, flat, [np.full(2, 0.5)] * n, (4, 16))
     engine.update(path_rates, tol=1.0, max_sweeps=1)
     rules = EdgeRules.build(obs.names, 2, None, None, None)
-    pairs = AllPairs([2] * n, rules, Judgement(), mean, [None] * n, "float32", engine.device)
+    pairs = AllPairs([2] * n, rules, Scoring(), mean, [None] * n, "float32", engine.device)
     rows = list(engine.rows())
     spent = []
     for _ in range(2):

@@ -17,7 +17,7 @@ from ctbnlearn.learn import incomplete, network_belief
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import DenseBelief, SparseBelief
 from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 
 def example(n, n_trajectories, seed, max_parents=2, **more):
@@ -36,14 +36,14 @@ def run(obs, kind, max_parents, schedule, pool_size=None):
     engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), device="cpu")
 
     def build(i, sets):
-        return NodeProblem.build(i, sets, rules, cards, Judgement(), mean[i])
+        return NodeProblem.build(i, sets, rules, cards, Scoring(), mean[i])
 
     problems = [build(i, rules.sets(i)) for i in range(n)]
     belief = start = DenseBelief(
         problems, cards, rules.allowed, [np.full(len(p.sets), 1 / len(p.sets)) for p in problems]
     )
     if kind != "dense":
-        pairs = AllPairs(cards, rules, Judgement(), mean, [None] * n, "float64", engine.device)
+        pairs = AllPairs(cards, rules, Scoring(), mean, [None] * n, "float64", engine.device)
         belief = SparseBelief(build, rules, cards, pairs, pool_size or (n if kind == "pools" else 1))
         if kind == "pairs":
             belief.candidates = None

@@ -143,7 +143,7 @@ class Checkpoint:
         here: dict[str, str] = self._mark["settings"]  # type: ignore[assignment]
         other = [key for key in here if note["settings"].get(key) != here[key]]
         if other:
-            was, now = (", ".join(f"{key}={told.get(key)}" for key in other) for told in (note["settings"], here))
+            was, now = (", ".join(f"{key}={side.get(key)}" for key in other) for side in (note["settings"], here))
             raise CheckpointError(f"{path}: this checkpoint was made with {was}, not {now}; {otherwise}")
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
-from ctbnlearn.learn.history import History
 from ctbnlearn.learn.network_belief import DenseBelief
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
+from ctbnlearn.result.history import History
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class EM:
         """Take up the state after `n_iter` rounds: what `arrays` gave, phases of the history, whether converged."""
         n = len(self.belief.cards)
         self.n_iter, self.converged = n_iter, converged
-        self.history = History(arrays["history"].tolist(), list(phases))
+        self.history = History(tuple(arrays["history"].tolist()), tuple(phases))
         self.initial = unlisted(arrays, "initial", n)
         self.belief.restore(arrays)
         self.rates = self.belief.path_rates(self.initial)
@@ -195,5 +195,5 @@ class EM:
         value = self._expect(self.belief.path_rates(self.initial)) + self.belief.divergence()
         if self.learn_initial:
             value += sum(float(np.log(p).sum()) for p in self.initial)
-        self.history.add(value, phase)
+        self.history = self.history.then(value, phase)
         return value

@@ -24,7 +24,7 @@ from ctbnlearn.learn.tensor_file import listed, unlisted
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.structure.all_pairs import AllPairs
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class _Starts:
 
     Parameters
     ----------
-    obs, rules, judgement, possible, settings, progress, callback
+    obs, rules, scoring, possible, settings, progress, callback
         As in `fit_incomplete`.
     start_rates, mean_rates
         What `fit_decoupled` found.
@@ -59,7 +59,7 @@ class _Starts:
         self,
         obs: Observations,
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         possible: Sequence[BoolArray | None],
         settings: IncompleteSettings,
         progress: Progress,
@@ -67,7 +67,7 @@ class _Starts:
         start_rates: Sequence[FloatArray],
         mean_rates: Sequence[float],
     ) -> None:
-        self.obs, self.rules, self.judgement, self.possible, self.settings = obs, rules, judgement, possible, settings
+        self.obs, self.rules, self.scoring, self.possible, self.settings = obs, rules, scoring, possible, settings
         self.progress, self.callback = progress, callback
         self.start_rates, self.mean_rates = start_rates, mean_rates
         self.cards = [v.n_states for v in obs.variables]
@@ -105,15 +105,15 @@ class _Starts:
         return engine
 
     def _belief(self, engine: Any) -> DenseBelief:
-        rules, judgement, cards = self.rules, self.judgement, self.cards
+        rules, scoring, cards = self.rules, self.scoring, self.cards
         if self.dense:
             problems = [self._problem(i, rules.sets(i)) for i in range(len(cards))]
             weights = [initial_weights(p, self.settings.initial, self.rng) for p in problems]
             return DenseBelief(problems, cards, rules.allowed, weights)
         pairs = None
-        if judgement.concentration is None:
+        if scoring.concentration is None:
             products = products_precision(self.settings.precision, engine.device, len(cards))
-            pairs = AllPairs(cards, rules, judgement, self.mean_rates, self.possible, products, engine.device)
+            pairs = AllPairs(cards, rules, scoring, self.mean_rates, self.possible, products, engine.device)
         belief = SparseBelief(self._problem, rules, cards, pairs, self.settings.pool_size)
         if engine.large:
             belief.room = (1, 1)
@@ -121,7 +121,7 @@ class _Starts:
 
     def _problem(self, node: int, sets: ParentSets) -> NodeProblem:
         mean, possible = self.mean_rates[node], self.possible[node]
-        return NodeProblem.build(node, sets, self.rules, self.cards, self.judgement, mean, possible)
+        return NodeProblem.build(node, sets, self.rules, self.cards, self.scoring, mean, possible)
 
     def pack(self, em: EM, number: int) -> Saved:
         """EM of start `number`, as it is now."""
@@ -146,7 +146,7 @@ class _Starts:
 def fit_incomplete(
     obs: Observations,
     rules: EdgeRules,
-    judgement: Judgement,
+    scoring: Scoring,
     possible: Sequence[BoolArray | None],
     settings: IncompleteSettings,
     progress: Progress,
@@ -158,7 +158,7 @@ def fit_incomplete(
     With a `checkpoint`, go on from what it holds, and keep the state of every round there.
     """
     cards = [v.n_states for v in obs.variables]
-    if not all_listed(rules, cards) and rules.largest > 2 and judgement.concentration is not None:
+    if not all_listed(rules, cards) and rules.largest > 2 and scoring.concentration is not None:
         crowded = max(range(len(cards)), key=lambda i: len(rules.allowed[i]))
         raise ParameterError(
             f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
@@ -179,7 +179,7 @@ def fit_incomplete(
     else:
         progress.say(f"{size}: on from the checkpoint of round {saved.round}")
         alone = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
-    starts = _Starts(obs, rules, judgement, possible, settings, progress, callback, *alone)
+    starts = _Starts(obs, rules, scoring, possible, settings, progress, callback, *alone)
     first = 0 if saved is None else saved.start
     ended = None if checkpoint is None else checkpoint.load_best(first)
     best = None if ended is None else starts.unpack(ended)
@@ -193,7 +193,7 @@ def fit_incomplete(
             if checkpoint is not None and starts.count > 1:
                 checkpoint.save(starts.pack(em, number), best=True)
     assert best is not None
-    if settings.refine and judgement.concentration is None and settings.inference != "exact":
+    if settings.refine and scoring.concentration is None and settings.inference != "exact":
         progress.say(f"local evidence of {sum(map(len, best.belief.hopeful()))} parent sets")
         best.belief.refine(best.engine, best.rates)
     progress.say("done" if best.converged else "stopped before it converged")
