@@ -26,7 +26,7 @@ from ctbnlearn.errors import CheckpointError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.result.manifest import fingerprint, plain
 
-FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 1
+FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 2
 CURRENT, BEST = "checkpoint.safetensors", "best.safetensors"
 LONGEST = 100  # letters of a setting up to which it is kept as it is
 

@@ -84,8 +84,8 @@ def number_of_sets(rules: EdgeRules) -> int:
     """Parent sets of all nodes that the rules admit."""
     total = 0
     for i, (allowed, required) in enumerate(zip(rules.allowed, rules.required)):
-        free, room = len(allowed) - len(required), rules.limit(i) - len(required)
-        total += sum(comb(free, k) for k in range(room + 1))
+        free, more = len(allowed) - len(required), rules.limit(i) - len(required)
+        total += sum(comb(free, k) for k in range(more + 1))
     return total
 
 
@@ -142,8 +142,9 @@ def _fit_many(
     progress: Progress,
 ) -> CompleteFit:
     """Weigh all sets of up to two parents by products, then, if larger ones are admitted, all sets inside pools."""
+    from ctbnlearn.inference.contract import PathRates
     from ctbnlearn.inference.device import Device, products_precision
-    from ctbnlearn.inference.engine import PathRates
+    from ctbnlearn.inference.padded_rates import PaddedRates
     from ctbnlearn.inference.rows import Rows, interval_rows
     from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 
@@ -162,7 +163,7 @@ def _fit_many(
 
     size = (paths.n_transitions + paths.n_trajectories) * n * (max(cards) + max(cards) ** 2) * np.dtype(kind).itemsize
     ones = [np.ones((1, c, c)) for c in cards]
-    none = PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards]).tilt
+    none = PaddedRates(PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards])).tilt
     progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
     result = pairs.run(list(rows()) if size <= KEEP_BYTES else rows, none)
     if rules.largest > 2:

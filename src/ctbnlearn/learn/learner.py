@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -366,18 +367,19 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         checkpoint = None
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
-            told = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
-            checkpoint = Checkpoint(self.checkpoint, data, told, self.resume)
-        em = fit_incomplete(
+            given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
+            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
+        last = fit_incomplete(
             data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
-        self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
-        initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
-        self._set_network(data.variables, em.belief.problems, em.belief.tables(em.found), initial)
-        self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
-        self.history_ = em.history
-        self.pools_ = em.belief.pool_names()
-        if not em.converged:
+        belief, statistics = last.belief, last.found.statistics
+        self._set_weights(rules, belief.problems, belief.weights, belief.edges())
+        initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
+        self._set_network(data.variables, belief.problems, belief.tables(statistics), initial)
+        self.objective_, self.converged_, self.n_iter_ = last.objective, last.converged, last.n_iter
+        self.history_ = last.history
+        self.pools_ = belief.pool_names()
+        if not last.converged:
             warnings.warn(
                 f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than "
                 f"tol={self.tol} nats per trajectory and variable; raise max_iter or tol",
@@ -386,7 +388,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             )
 
     def _set_weights(
-        self, rules: EdgeRules, problems: list[NodeProblem], weights: list[FloatArray], edges: FloatArray
+        self, rules: EdgeRules, problems: Sequence[NodeProblem], weights: Sequence[FloatArray], edges: FloatArray
     ) -> None:
         self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []

@@ -280,16 +280,22 @@ class StructuralEM(FittedNetwork, BaseEstimator):
 
     def _families(self, data: Observations, rules: EdgeRules, alone: Sequence[FloatArray]) -> Families:
         """The E-step that was asked for; `alone` are the rates of variables that do not drive each other."""
+        from ctbnlearn.inference.contract import Effort
         from ctbnlearn.inference.engine import PathEngine, default_step
         from ctbnlearn.learn.em import Schedule
-        from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
+        from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies, family_padding
 
         if self.engine == "exact":
             return ExactFamilies(data, rules)
-        step = default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step
-        paths = PathEngine(data, step, precision=self.precision, device=self.device)
-        tol, mean_field = self.tol * len(data.names), self.inference == "mean_field"
-        return VariationalFamilies(data, rules, paths, tol, Schedule.max_sweeps, mean_field)
+        paths = PathEngine(
+            data,
+            default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step,
+            mean_field=self.inference == "mean_field",
+            padding=family_padding(rules, [v.n_states for v in data.variables]),
+            precision=self.precision,
+            device=self.device,
+        )
+        return VariationalFamilies(rules, paths, Effort(self.tol * len(data.names), Schedule.max_sweeps))
 
     def _maximise(
         self, data: Paths | Observations, scorer: SetScorer, parents: Parents, starts: Sequence[FloatArray]

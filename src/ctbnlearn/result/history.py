@@ -21,5 +21,5 @@ class History:
     phase: tuple[str, ...] = ()
 
     def then(self, value: float, phase: str) -> History:
-        """This history with one more step."""
+        """The history with one more step."""
         return History((*self.objective, value), (*self.phase, phase))

@@ -19,7 +19,7 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.rows import Rows
+from ctbnlearn.inference.rows import Rows, RowSource
 from ctbnlearn.inference.variational import Tables
 from ctbnlearn.structure import pair_kernels as kernels
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -190,7 +190,7 @@ class AllPairs:
 
     def run(
         self,
-        rows: list[Rows] | Callable[[], Iterable[Rows]],
+        rows: RowSource,
         tables: Tables,
         progress: Callable[[int], Any] | None = None,
     ) -> PairResult:
