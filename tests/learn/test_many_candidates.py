@@ -56,8 +56,10 @@ def run(obs, kind, max_parents, schedule, pool_size=None):
             candidates=rules.allowed if kind == "pools" else None,
         )
     em = EM(obs, engine, schedule, learn_initial=True)
-    *_, last = em.rounds(em.begin(belief, [np.full(c, 1 / c) for c in cards], rates))
-    return last
+    state = em.begin(belief, [np.full(c, 1 / c) for c in cards], rates)
+    while not em.ended(state):
+        state = em.round(state)
+    return state
 
 
 @pytest.mark.parametrize("case", [(6, {}), (5, {"dynamics": "random", "n_states": [2, 3, 2, 3, 2]})])

@@ -6,7 +6,7 @@ sets are updated. For posterior weights with geometric rates every step raises F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,6 +111,11 @@ class EMState:
         """F after the last step."""
         return self.history.objective[-1]
 
+    @property
+    def change(self) -> float:
+        """How much the last step changed F, up or down."""
+        return abs(self.history.objective[-1] - self.history.objective[-2])
+
     def arrays(self, engine: PathInference) -> dict[str, Any]:
         """The numbers of the state by name; whether it has converged, and phases, are not among them."""
         statistics = self.found.statistics
@@ -155,24 +160,21 @@ class EM:
         state = EMState(belief, tuple(initial), self.engine.expect(rates, self._effort), History())
         return self.e_step(self.rate_step(state), "rates")
 
-    def rounds(self, state: EMState) -> Iterator[EMState]:
-        """The states after every round, up to the last."""
-        while not state.converged and state.n_iter < self.schedule.max_iter:
-            state = self._round(state)
-            yield state
+    def ended(self, state: EMState) -> bool:
+        """Whether no round is left."""
+        return state.converged or state.n_iter >= self.schedule.max_iter
 
-    def _round(self, state: EMState) -> EMState:
+    def round(self, state: EMState) -> EMState:
         """Rates until F moves little, then weights; converged where neither F nor the edges move much."""
-        n = len(self.obs.variables)
         small, edges = self._effort.tol * self.obs.n_trajectories, state.belief.edges()
         for _ in range(self.schedule.max_inner):
-            before, state = state, self.e_step(self.rate_step(state), "rates")
-            if abs(state.objective - before.objective) < small:
+            state = self.e_step(self.rate_step(state), "rates")
+            if state.change < small:
                 break
-        before, state = state, self.e_step(self.weight_step(state), "weights")
-        moved = float(np.abs(state.belief.edges() - edges).sum() / n)
+        state = self.e_step(self.weight_step(state), "weights")
+        moved = float(np.abs(state.belief.edges() - edges).sum() / len(edges))
         belief, converged = state.belief, False
-        if abs(state.objective - before.objective) < small and moved < self.schedule.edge_tol:
+        if state.change < small and moved < self.schedule.edge_tol:
             belief, converged = belief.confirm(state.found)
         return replace(state, belief=belief, n_iter=state.n_iter + 1, converged=converged, moved=moved)
 

@@ -108,10 +108,11 @@ def fit_incomplete(
     starts = settings.n_init if settings.initial == "random" and dense else 1
     for start in range(first, starts):
         if saved is not None and start == first:
-            state = begun = unpack(saved)
+            state = unpack(saved)
         else:
-            state = begun = em.begin(new_belief(settings.initial), initial, alone)
-        for state in em.rounds(begun):
+            state = em.begin(new_belief(settings.initial), initial, alone)
+        while not em.ended(state):
+            state = em.round(state)
             if checkpoint is not None:
                 checkpoint.save(pack(state, start))
             progress.say(

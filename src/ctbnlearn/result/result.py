@@ -47,7 +47,7 @@ class Result:
     objective : float
         Its last value.
     converged : bool
-        Whether the fit has settled.
+        Whether the fit has converged.
     units : tuple of Unit
         Smoothed states of some trajectories, for the report; see `ctbnlearn.result.unit.smooth_units`.
     manifest : dict
