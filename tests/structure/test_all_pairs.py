@@ -11,8 +11,9 @@ import pytest
 from scipy.special import gammaln
 
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.contract import PathRates
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.engine import PathRates
+from ctbnlearn.inference.padded_rates import PaddedRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.structure import pair_kernels
 from ctbnlearn.structure.all_pairs import AllPairs
@@ -52,7 +53,7 @@ def some_rows(cards, n_rows, seed, jumps=0.1, n_pieces=2):
 def some_rates(cards, active, seed):
     rng = np.random.default_rng(seed)
     tables = [rng.gamma(2, 0.5, (int(np.prod([cards[j] for j in a], dtype=int)), c, c)) for a, c in zip(active, cards)]
-    return PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards]), tables
+    return PaddedRates(PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards])), tables
 
 
 def brute_tables(pieces, node, parents, active, rates, cards):
