@@ -68,24 +68,25 @@ def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
+    from ctbnlearn.inference.contract import Effort, PathRates
+    from ctbnlearn.inference.engine import PathEngine, default_step
     from ctbnlearn.learn.em import fit_decoupled
     from ctbnlearn.structure.all_pairs import AllPairs
-    from ctbnlearn.structure.problem import EdgeRules, Judgement
+    from ctbnlearn.structure.problem import EdgeRules, Scoring
 
     _, obs = problem(n, trajectories, 2)
     rates, mean = fit_decoupled(obs, [None] * n)
-    engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]))
+    engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), padding=(4, 16))
     flat = [r[None] for r in rates]
-    path_rates = PathRates([2] * n, [()] * n, flat, flat, [np.full(2, 0.5)] * n, (4, 16))
-    engine.update(path_rates, tol=1.0, max_sweeps=1)
+    path_rates = PathRates([2] * n, [()] * n, flat, flat, [np.full(2, 0.5)] * n)
+    _, paths = engine.update(path_rates, Effort(1.0, 1))
     rules = EdgeRules.build(obs.names, 2, None, None, None)
-    pairs = AllPairs([2] * n, rules, Judgement(), mean, [None] * n, "float32", engine.device)
-    rows = list(engine.rows())
+    pairs = AllPairs([2] * n, rules, Scoring(), mean, [None] * n, "float32", engine.device)
+    rows = list(engine.rows(paths))
     spent = []
     for _ in range(2):
         began = time.perf_counter()
-        pairs.run(rows, path_rates.tables)
+        pairs.run(rows, engine.padded(path_rates).tilt)
         spent.append(time.perf_counter() - began)
     n_rows = sum(len(r.dt) for r in rows)
     z = np.random.default_rng(0).random((n_rows, n), dtype=np.float32)

@@ -12,9 +12,11 @@ import ctbnlearn as cl
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import engine as engines
 from ctbnlearn.inference import variational as kernels
+from ctbnlearn.inference.contract import Effort, PathRates
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.inference.engine import PathEngine
 from ctbnlearn.inference.grid import bucket, build_blocks, cells_per_gap
+from ctbnlearn.inference.padded_rates import PaddedRates
 from ctbnlearn.inference.propagator import exponential
 
 STEPS = (0.5, 0.25, 0.125, 0.0625)  # each half of the one before
@@ -87,10 +89,12 @@ def test_coupled_quantities_converge_at_second_order():
     found = []
     for step in STEPS:
         engine = PathEngine(obs, step)
-        value, joint = engine.statistics(PathRates.of_network(net), tol=1e-12, max_sweeps=2000)
+        value, joint, _ = engine.expect(PathRates.of_network(net), Effort(1e-12, 2000))
         middle = cl.variational.smooth(net, obs, [1.5], step=step)["x1"][:, 0, 0]
         found.append(
-            np.concatenate([[value], *(d.reshape(-1) for d in joint.dwell), joint.transitions[1].reshape(-1), middle])
+            np.concatenate(
+                [[value.sum()], *(d.reshape(-1) for d in joint.dwell), joint.transitions[1].reshape(-1), middle]
+            )
         )
     changes = np.abs(np.diff(found, axis=0))
     overall = np.linalg.norm(changes, axis=1)
@@ -109,7 +113,7 @@ def mean_field(net, obs, step):
     (block,) = engine.blocks
     with jax.enable_x64(True):
         evidence = engine._evidence(block)
-        tables = kernels.Tables(*engine._cast(PathRates.of_network(net).tables))
+        tables = engine._tables(PathRates.of_network(net))
         log_rates = jnp.log(jnp.where(tables.geometric > 0, tables.geometric, 1.0))
         possible = (jnp.max(tables.geometric, axis=1) > 0)[..., None, None]
 
@@ -153,7 +157,7 @@ def test_mean_field_equals_its_reference_and_bounds_the_evidence():
 def test_mean_field_of_a_transition_that_needs_its_parent():
     rates = {"a": [[-1, 1], [1, -1]], "b": [[[0, 0], [1, -1]], [[-2, 2], [1, -1]]]}  # b rises only while a is 1
     net = cl.CTBN({"a": (0, 1), "b": (0, 1)}, {"b": ["a"]}, rates)
-    tables = PathRates.of_network(net, mean_field=True, at_least=(2, 4)).tables
+    tables = PaddedRates(PathRates.of_network(net), (2, 4), mean_field=True).tables
     q = np.array([[0.01, 0.99], [0.5, 0.5]])[:, :, None, None]
     with jax.enable_x64(True):
         off = np.asarray(kernels.mean_rates(q, tables).off)[..., 0, 0]
@@ -214,10 +218,10 @@ def test_child_response_equals_autodiff():
         obs = cl.observe(cl.simulate(net, 3, horizon=2.0, rng=1), n_times=4, noise=cl.LabelNoise(0.1), rng=1)
         engine = PathEngine(obs, 0.3)
         rates = PathRates.of_network(net)
-        engine.update(rates, tol=0.0, max_sweeps=2)
+        _, paths = engine.update(rates, Effort(0.0, 2))
         with jax.enable_x64(True):
             tables = engine._tables(rates)
-            (state,) = engine.states
+            (state,) = paths.states
             dt = engine.blocks[0].dt
             mean = kernels.mean_rates(state.marginal, tables)
             ours = kernels.child_response(state, tables, mean, dt) * dt
@@ -235,7 +239,7 @@ def test_child_response_of_mean_field_equals_autodiff():
     moves = rng.random((4, 4, 4, 5, 2)) * (real[:, :, None] & real[:, None] & ~np.eye(4, dtype=bool))[..., None, None]
     dt = rng.random((5, 2))
     with jax.enable_x64(True):
-        tables = PathRates.of_network(net, mean_field=True).tables
+        tables = PaddedRates(PathRates.of_network(net), mean_field=True).tables
         state = kernels.State(moves, q / q.sum(1, keepdims=True), None, None, None)
         mean = kernels.mean_rates(state.marginal, tables)
         ours = np.asarray(kernels.child_response(state, tables, mean, dt) * dt)
@@ -248,10 +252,10 @@ def test_every_sweep_raises_the_objective():
         net, obs = example(5, coupling, seed=3, n_trajectories=10)
         engine = PathEngine(obs, 0.25)
         rates = PathRates.of_network(net)
-        values = []
+        values, paths = [], None
         for _ in range(25):
-            engine.update(rates, tol=0.0, max_sweeps=1)
-            values.append(engine.objective.copy())
+            value, paths = engine.update(rates, Effort(0.0, 1), paths)
+            values.append(value)
         assert (np.diff(values, axis=0) >= -1e-10 * np.abs(values[-1])).all()
 
 
@@ -307,11 +311,12 @@ def test_groups_of_states_do_not_matter():
     assert [(set(nodes), states) for nodes, states in engine.groups] == [({0, 3}, 2), ({2, 4}, 4), ({1}, 6)]
     one, rates = PathEngine(obs, 0.2), PathRates.of_network(net)
     one.groups = ()
+    paths = mine = None
     for _ in range(3):  # stops and shortened steps must be the same, too: the second and third time begin from them
-        for each in (engine, one):
-            each.update(rates, tol=1e-3, max_sweeps=4)
-        np.testing.assert_allclose(engine.objective, one.objective, atol=1e-9)
-        (a,), (b,) = engine.states, one.states
+        values, paths = engine.update(rates, Effort(1e-3, 4), paths)
+        expected, mine = one.update(rates, Effort(1e-3, 4), mine)
+        np.testing.assert_allclose(values, expected, atol=1e-9)
+        (a,), (b,) = paths.states, mine.states
         there = (engine.blocks[0].dt > 0)[None, None]
         np.testing.assert_allclose(np.asarray(a.marginal) * there, np.asarray(b.marginal) * there, atol=1e-11)
         for name in ("transitions", "entropy", "first", "share"):

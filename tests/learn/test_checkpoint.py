@@ -15,7 +15,7 @@ import safetensors.numpy
 import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.inference import engine
-from ctbnlearn.learn import incomplete, network_belief
+from ctbnlearn.learn import incomplete, sparse_belief
 from ctbnlearn.learn.checkpoint import CURRENT, saved_round
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, write_tensors
 
@@ -62,7 +62,7 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
     else:
         settings = more.get(case, {})
     if case == "costly pairs":
-        monkeypatch.setitem(network_belief.COSTLY, "cpu", 0.0)
+        monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
     settings = {"max_parents": 2, "tol": 1e-4, "max_iter": 4, **settings}
     expected = cl.StructureLearner(**settings).fit(obs)
     learner = cl.StructureLearner(**settings, checkpoint=tmp_path / "state", resume=True, callback=stop)

@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
-from ctbnlearn.learn.network_belief import choose_active
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.learn.sparse_belief import choose_active
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from oracles import exact_em
 
 
@@ -440,18 +440,18 @@ def test_values_not_seen_change_nothing():
 
 def test_active_parents_are_those_of_heavy_sets():
     rules = EdgeRules.build(list("abcdefg"), 2, None, None, None)
-    problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Judgement(), 1.0)
+    problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Scoring(), 1.0)
     weights = np.full(len(problem.sets), 1e-9)
     heavy = [("a", "b"), ("a",), ("c", "d")]
     for k, s in enumerate(problem.sets):
         if s in heavy:
             weights[k] = 0.5 if s == ("a", "b") else 0.2
-    active, pool = choose_active(problem, weights, [2] * 7, 16)
+    active, parents = choose_active(problem, weights, [2] * 7, 16)
     assert {problem.sets[int(k)] for k in active} == set(heavy)
-    assert pool == (0, 1, 2, 3)
-    active, pool = choose_active(problem, weights, [2] * 7, 4)
+    assert parents == (0, 1, 2, 3)
+    active, parents = choose_active(problem, weights, [2] * 7, 4)
     assert {problem.sets[int(k)] for k in active} == {("a", "b"), ("a",)}
-    assert pool == (0, 1)
+    assert parents == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -13,11 +14,12 @@ import ctbnlearn as cl
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
-from ctbnlearn.learn import incomplete, network_belief
+from ctbnlearn.learn import incomplete, sparse_belief
+from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
-from ctbnlearn.learn.network_belief import DenseBelief, SparseBelief
+from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief
 from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 
 def example(n, n_trajectories, seed, max_parents=2, **more):
@@ -36,23 +38,28 @@ def run(obs, kind, max_parents, schedule, pool_size=None):
     engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), device="cpu")
 
     def build(i, sets):
-        return NodeProblem.build(i, sets, rules, cards, Judgement(), mean[i])
+        return NodeProblem.build(i, sets, rules, cards, Scoring(), mean[i])
 
     problems = [build(i, rules.sets(i)) for i in range(n)]
-    belief = start = DenseBelief(
+    belief = start = DenseBelief.start(
         problems, cards, rules.allowed, [np.full(len(p.sets), 1 / len(p.sets)) for p in problems]
     )
     if kind != "dense":
-        pairs = AllPairs(cards, rules, Judgement(), mean, [None] * n, "float64", engine.device)
-        belief = SparseBelief(build, rules, cards, pairs, pool_size or (n if kind == "pools" else 1))
-        if kind == "pairs":
-            belief.candidates = None
-        belief.problems, belief.weights, belief.active = problems, start.weights, list(start.active)
-        belief.pools, belief.beliefs = start.pools, start.beliefs
-        belief.room = (1, 1)
-    em = EM(engine, belief, rates, [np.full(c, 1 / c) for c in cards], learn_initial=True, schedule=schedule)
-    em.run()
-    return em
+        pairs = AllPairs(cards, rules, Scoring(), mean, [None] * n, "float64", engine.device)
+        sizes = pool_sizes(rules, pool_size or (n if kind == "pools" else 1))
+        belief = replace(
+            SparseBelief.start(SetSearch(build, rules, cards, engine, pairs, sizes)),
+            problems=start.problems,
+            weights=start.weights,
+            active=start.active,
+            nodes=start.nodes,
+            candidates=rules.allowed if kind == "pools" else None,
+        )
+    em = EM(obs, engine, schedule, learn_initial=True)
+    state = em.begin(belief, [np.full(c, 1 / c) for c in cards], rates)
+    while not em.ended(state):
+        state = em.round(state)
+    return state
 
 
 @pytest.mark.parametrize("case", [(6, {}), (5, {"dynamics": "random", "n_states": [2, 3, 2, 3, 2]})])
@@ -63,7 +70,7 @@ def test_same_answers_as_the_joint_table(monkeypatch, case):
     schedule = Schedule(max_iter=5, tol=1e-12, max_sweeps=4)
     dense = run(obs, "dense", 2, schedule)
     cut = run(obs, "pairs", 2, schedule)
-    monkeypatch.setattr(network_belief, "SMALLEST_WEIGHT", 0.0)
+    monkeypatch.setattr(sparse_belief, "SMALLEST_WEIGHT", 0.0)
     for kind, max_parents in (("pairs", 2), ("pools", 2), ("pools", 3)):
         reference = dense if max_parents == 2 else run(obs, "dense", 3, schedule)
         found = run(obs, kind, max_parents, schedule)
@@ -108,7 +115,7 @@ def test_a_costly_pass_is_made_twice(monkeypatch):
     """Where all pairs take long, pools serve in between; the last word is that of all pairs."""
     net, obs = example(40, 60, 6)
     every = cl.StructureLearner(max_parents=2, refine=False).fit(obs)
-    monkeypatch.setitem(network_belief.COSTLY, "cpu", 0.0)
+    monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
     passes = []
     honest = AllPairs.run
     monkeypatch.setattr(AllPairs, "run", lambda *a, **k: (passes.append(1), honest(*a, **k))[1])
@@ -124,14 +131,14 @@ def test_effects_of_edges_outside_the_active_parents(monkeypatch):
     """With one active set a node; as all pairs have the last word, tables are those of the paths as they stand."""
     _, obs = example(6, 60, 4)
     monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-    monkeypatch.setattr(network_belief, "ACTIVE_STATES", (2, 2, 2))
-    monkeypatch.setitem(network_belief.COSTLY, "cpu", 0.0)
-    monkeypatch.setattr(network_belief, "MISSED", 1.0)
+    monkeypatch.setattr(sparse_belief, "ACTIVE_STATES", (2, 2, 2))
+    monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
+    monkeypatch.setattr(sparse_belief, "MISSED", 1.0)
     fits = []
-    honest = incomplete.EM.run
-    monkeypatch.setattr(incomplete.EM, "run", lambda em: (fits.append(em), honest(em))[1])
+    honest = incomplete.fit_incomplete
+    monkeypatch.setattr(incomplete, "fit_incomplete", lambda *given: fits.append(honest(*given)) or fits[-1])
     learner = cl.StructureLearner(max_parents=2, pool_size=3, refine=False).fit(obs)
-    belief, found = fits[0].belief, fits[0].found
+    belief, found = fits[0].belief, fits[0].found.statistics
     assert learner.converged_
     compared = 0
 
@@ -140,11 +147,11 @@ def test_effects_of_edges_outside_the_active_parents(monkeypatch):
         away = tuple(k for k, j in enumerate(parents) if j not in kept)
         return table.reshape(*[2] * len(parents), *table.shape[1:]).sum(away)
 
-    for i, noted in enumerate(belief.noted):
-        for parents, tables in noted.items():
-            kept = set(parents) & set(belief.pools[i])
+    for i, extra in enumerate(belief.extra_tables):
+        for parents, tables in extra.items():
+            kept = set(parents) & set(belief.active_parents[i])
             for table, joint in zip(tables, (found.dwell[i], found.transitions[i])):
-                expected = collapsed(joint, belief.pools[i], kept)
+                expected = collapsed(joint, belief.active_parents[i], kept)
                 np.testing.assert_allclose(collapsed(table, parents, kept), expected, rtol=1e-6)
             compared += len(kept) > 0
     assert compared > 0

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError
+from ctbnlearn.inference.contract import Effort
 from ctbnlearn.inference.engine import PathEngine
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
@@ -44,7 +45,9 @@ def test_families_of_a_known_network(engine):
         value, check = families.expect(NET), cl.exact.log_evidence(NET, OBS).sum()
         wanted = [(0, 3), (1,), (), (0, 2)]
     else:
-        families = VariationalFamilies(OBS, rules, PathEngine(OBS, STEP), 1e-9, 500, engine == "mean_field")
+        families = VariationalFamilies(
+            rules, PathEngine(OBS, STEP, mean_field=engine == "mean_field"), Effort(1e-9, 500)
+        )
         value, check = families.expect(NET), cl.variational.log_evidence(NET, OBS, step=STEP, inference=engine).sum()
         wanted = NET.parents
     wanted = [tuple(sorted(set(ps) - {i})) for i, ps in enumerate(wanted)]
@@ -65,7 +68,7 @@ def test_parents_outside_an_uncoupled_network_are_exact_too():
     """Where nothing drives anything, candidate parents are independent: the joint chain says the same."""
     alone = cl.random_network(4, 0, rng=5)
     rules = EdgeRules.build(NET.names, 2, None, None, None)
-    families = VariationalFamilies(OBS, rules, PathEngine(OBS, STEP), 1e-9, 500)
+    families = VariationalFamilies(rules, PathEngine(OBS, STEP), Effort(1e-9, 500))
     families.expect(alone)
     pairs = [tuple(j for j in range(4) if j != i)[:2] for i in range(4)]
     names = {NET.names[i]: [NET.names[j] for j in ps] for i, ps in enumerate(pairs)}

@@ -19,8 +19,8 @@ from safetensors.numpy import load, save
 
 import ctbnlearn as cl
 from ctbnlearn.result import archive
+from ctbnlearn.result.history import History
 from ctbnlearn.result.rate_table import RateTable
-from ctbnlearn.result.trace import Trace
 from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
@@ -103,7 +103,7 @@ def results(draw):
         weights,
         np.array(remaining),
         tables,
-        Trace((1.0, float("-inf")), ("rates", "weights")),
+        History((1.0, float("-inf")), ("rates", "weights")),
         draw(st.sampled_from([float("nan"), -3.5])),
         draw(st.booleans()),
         draw(st.sampled_from([(), (unit,)])),

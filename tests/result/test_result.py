@@ -20,7 +20,7 @@ def test_it_holds_what_the_learner_found(learner, result):
     assert [list(s) for s in result.parent_sets] == [list(s) for s in learner.parent_sets_]
     assert result.network is learner.network_
     assert result.objective == learner.objective_
-    assert result.history.phase == tuple(learner.history_.phase)
+    assert result.history.phase == learner.history_.phase
     assert result.names == learner.network_.names
     with pytest.raises(AttributeError):
         result.objective = 0.0

@@ -11,15 +11,16 @@ import pytest
 from scipy.special import gammaln
 
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.contract import PathRates
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.engine import PathRates
+from ctbnlearn.inference.padded_rates import PaddedRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.structure import pair_kernels
 from ctbnlearn.structure.all_pairs import AllPairs
 from ctbnlearn.structure.expected import PoolMoments, pool_moments
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.score import set_score
 
 CARDS = [2, 3, 2, 2, 3, 2, 1, 2]
@@ -52,7 +53,7 @@ def some_rows(cards, n_rows, seed, jumps=0.1, n_pieces=2):
 def some_rates(cards, active, seed):
     rng = np.random.default_rng(seed)
     tables = [rng.gamma(2, 0.5, (int(np.prod([cards[j] for j in a], dtype=int)), c, c)) for a, c in zip(active, cards)]
-    return PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards]), tables
+    return PaddedRates(PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards])), tables
 
 
 def brute_tables(pieces, node, parents, active, rates, cards):
@@ -85,15 +86,15 @@ def test_log_gamma():
 
 
 @pytest.mark.parametrize(
-    ("judgement", "max_parents", "forbidden", "required"),
+    ("scoring", "max_parents", "forbidden", "required"),
     [
-        (Judgement(), 2, None, None),
-        (Judgement(structure_prior="flat"), 1, None, None),
-        (Judgement(ProjectedPrior(5, 10), 0.4), 2, [("b", "a"), ("d", "h")], [("c", "a"), ("b", "c"), ("d", "c")]),
-        (Judgement((0.5, 2.0), "size"), 2, None, [("h", "e")]),
+        (Scoring(), 2, None, None),
+        (Scoring(structure_prior="flat"), 1, None, None),
+        (Scoring(ProjectedPrior(5, 10), 0.4), 2, [("b", "a"), ("d", "h")], [("c", "a"), ("b", "c"), ("d", "c")]),
+        (Scoring((0.5, 2.0), "size"), 2, None, [("h", "e")]),
     ],
 )
-def test_all_pairs_equal_enumeration(judgement, max_parents, forbidden, required):
+def test_all_pairs_equal_enumeration(scoring, max_parents, forbidden, required):
     names = list("abcdefgh")
     pieces = some_rows(CARDS, 40, 1)
     rates, tables = some_rates(CARDS, ACTIVE, 2)
@@ -102,9 +103,9 @@ def test_all_pairs_equal_enumeration(judgement, max_parents, forbidden, required
     possible = [None] * 8
     possible[4] = np.array([[0, 1, 1], [0, 0, 1], [0, 1, 0]], bool)
     device = SmallBlocks("cpu", "float64", jax.devices("cpu")[0])
-    found = AllPairs(CARDS, rules, judgement, mean_rates, possible, "float64", device).run(pieces, rates.tables)
+    found = AllPairs(CARDS, rules, scoring, mean_rates, possible, "float64", device).run(pieces, rates.tables)
     for i in range(8):
-        problem = NodeProblem.build(i, rules.sets(i), rules, CARDS, judgement, mean_rates[i], possible[i])
+        problem = NodeProblem.build(i, rules.sets(i), rules, CARDS, scoring, mean_rates[i], possible[i])
         score, by_set = [], {}
         for k in range(len(problem.sets)):
             parents = problem.sets.numbers(k)
@@ -146,7 +147,7 @@ def test_sums_inside_pools_equal_enumeration():
 
 def binary(n, products, mean_rate=1.0):
     rules = EdgeRules.build([f"x{i}" for i in range(n)], 2, None, None, None)
-    return AllPairs([2] * n, rules, Judgement(), np.full(n, mean_rate), [None] * n, products, Device.find("cpu"))
+    return AllPairs([2] * n, rules, Scoring(), np.full(n, mean_rate), [None] * n, products, Device.find("cpu"))
 
 
 def test_single_precision_at_a_million_transitions():

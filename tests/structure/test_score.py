@@ -14,7 +14,7 @@ import ctbnlearn as cl
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts, rate_prior
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.score import set_score
 from ctbnlearn.structure.tables import PairTables, TallyTables
 from ctbnlearn.structure.weights import posterior_weights
@@ -48,7 +48,7 @@ def test_score_of_every_set_is_the_integral_over_the_rates(alpha, beta):
         others = [n for n in names if n != name]
         sets = [s for k in range(3) for s in combinations(others, k)]
         rules = EdgeRules.build(names, None, None, None, None)
-        problem = NodeProblem.build(i, rules.sets(i), rules, net.n_states, Judgement((alpha, beta)), 1.0)
+        problem = NodeProblem.build(i, rules.sets(i), rules, net.n_states, Scoring((alpha, beta)), 1.0)
         tables = TallyTables(paths, rules.allowed)
         scored = dict(zip(problem.sets, problem.scores(tables.groups(i, problem.sets))))
         for s in sets:

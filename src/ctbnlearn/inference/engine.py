@@ -1,4 +1,4 @@
-"""The variational engine around the jax kernels: blocks of trajectories, their states, path rates.
+"""The variational engine around the jax kernels: blocks of trajectories and their states.
 
 Nothing is switched in jax itself: precision and device hold inside this module's calls only.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, final
 
 import jax
 import numpy as np
@@ -16,14 +17,15 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference import variational as kernels
+from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathPosterior, PathRates
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import Block, build_blocks
-from ctbnlearn.inference.rows import Rows, pieces, rows_of
-from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.inference.padded_rates import PaddedRates, Padding
+from ctbnlearn.inference.rows import Rows, RowSource, pieces, rows_of
+from ctbnlearn.inference.statistics import Statistics
 
 ROWS_A_PIECE = 8192  # rows summed up in one matrix product, which may be in single precision
 LARGE = 5_000_000  # cells times trajectories times nodes from which on padding costs more than compiling
-LEAST_RATE = 1e-30  # mean field: of the largest rate, for a transition impossible in some parent states only
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
 
 
@@ -31,77 +33,9 @@ KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much;
 Surroundings = tuple[int, kernels.Evidence, Any, Any]
 
 
-class PathRates:
-    """Path rates of every node on the joint states of its active parents, padded to common shapes.
-
-    Parameters
-    ----------
-    cards
-        Number of states of every node.
-    parents
-        Active parents of every node.
-    geometric, arithmetic
-        Per node R~ and R, each (U, S, S) with joint parent states in C order; diagonals are ignored.
-    initial
-        Per node, the initial distribution (S,).
-    at_least
-        Number of active parents and of their joint states to make room for, so that shapes stay the same while the
-        parents change.
-    mean_field
-        Whether paths are inferred by naive mean field in place of the star approximation.
-    """
-
-    def __init__(
-        self,
-        cards: Sequence[int],
-        parents: Sequence[Sequence[int]],
-        geometric: Sequence[FloatArray],
-        arithmetic: Sequence[FloatArray],
-        initial: Sequence[FloatArray],
-        at_least: tuple[int, int] = (1, 1),
-        mean_field: bool = False,
-    ) -> None:
-        self.cards, self.parents = list(cards), [tuple(p) for p in parents]
-        n, widest = len(cards), max(cards)
-        self.sizes = [int(np.prod([cards[j] for j in ps], dtype=int)) for ps in self.parents]
-        most, tall = max(at_least[0], max(map(len, self.parents))), max(at_least[1], max(self.sizes))
-        table = np.zeros((n, tall, widest, widest))
-        leave = np.zeros((n, tall, widest))
-        index = np.full((n, most), n)
-        select = np.zeros((most, n, tall, widest))
-        select[..., 0] = 1.0
-        first = np.zeros((n, widest))
-        for i, card in enumerate(cards):
-            off = ~np.eye(card, dtype=bool)
-            table[i, : self.sizes[i], :card, :card] = geometric[i] * off
-            leave[i, : self.sizes[i], :card] = (arithmetic[i] * off).sum(-1)
-            index[i, : len(self.parents[i])] = self.parents[i]
-            if self.parents[i]:
-                digits = np.unravel_index(np.arange(self.sizes[i]), [cards[j] for j in self.parents[i]])
-                for p, digit in enumerate(digits):
-                    select[p, i, : self.sizes[i]] = np.eye(widest)[digit]
-            first[i, :card] = initial[i]
-        self.mean_field = mean_field
-        plain = kernels.Tables(table, leave, index, select, first, np.asarray(cards))
-        self.tables: kernels.AnyTables = plain
-        self.tilt = plain  # how parents are distributed at a transition of their child: q^u R~(u)
-        if mean_field:
-            largest = table.max(axis=1, keepdims=True)
-            real = np.arange(tall)[:, None, None] < np.array(self.sizes)[:, None, None, None]
-            possible = (largest > 0) & real
-            log = np.log(np.where(possible, np.maximum(table, LEAST_RATE * largest), 1.0))
-            self.tables = kernels.MeanFieldTables(*plain, log)
-            self.tilt = plain._replace(geometric=possible.astype(float))  # q^u: the same as at any other time
-
-    @classmethod
-    def of_network(cls, network: CTBN, mean_field: bool = False, at_least: tuple[int, int] = (1, 1)) -> PathRates:
-        """The rates of a known network: both means are the rates themselves."""
-        initial = network.initial.marginals(network.variables)
-        return cls(network.n_states, network.parents, network.cims, network.cims, initial, at_least, mean_field)
-
-
-class PathEngine:
-    """Path posteriors of all trajectories, updated block by block.
+@final
+class PathEngine(PathInference):
+    """Path posteriors in the star approximation or by naive mean field, updated block by block of trajectories.
 
     Parameters
     ----------
@@ -111,6 +45,10 @@ class PathEngine:
         Longest cell of the time grid.
     queries
         Times (n_trajectories, n_queries) that must be grid points.
+    mean_field
+        Whether paths are inferred by naive mean field in place of the star approximation.
+    padding
+        Shapes that path rates are padded to, so that little is compiled anew; not where there are many trajectories.
     precision, device
         As in `StructureLearner`.
     """
@@ -121,6 +59,8 @@ class PathEngine:
         step: float,
         *,
         queries: FloatArray | None = None,
+        mean_field: bool = False,
+        padding: Padding = (1, 1),
         precision: str = "auto",
         device: str = "auto",
     ) -> None:
@@ -128,20 +68,28 @@ class PathEngine:
             raise ParameterError(f"step must be a positive time, not {step!r}")
         self.device = Device.find(device, precision)
         self.precision = self.device.precision
-        self.ids = obs.ids
+        self.variables, self.ids, self.step, self.mean_field = tuple(obs.variables), obs.ids, step, mean_field
         self.n_trajectories = obs.n_trajectories
         cards = [v.n_states for v in obs.variables]
         parts = by_states(cards)
         self.groups = tuple((tuple(nodes.tolist()), s) for nodes, s in parts) if len(parts) > 1 else ()
         max_cells = max(1, int(4 * self.device.cells / np.square(cards).sum()))
         self.blocks: list[Block] = build_blocks(obs, step, max_cells=max_cells, queries=queries)
-        self.states: list[kernels.State | None] = [None] * len(self.blocks)
-        self.objective = np.full(self.n_trajectories, -np.inf)
         wide = max(cards)
         cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
         self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
         self.keep_rows = 2 * cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
-        self.large = sum(b.dt.size for b in self.blocks) * len(obs.variables) > LARGE
+        large = sum(b.dt.size for b in self.blocks) * len(obs.variables) > LARGE
+        self.padding = (1, 1) if large else padding
+
+    def describe(self) -> str:
+        """How fine the time grid is, and where the work is done."""
+        cells = sum(int((b.dt > 0).sum()) for b in self.blocks)
+        return f"paths on {cells} cells of at most {self.step:.3g} units of time, {self.device.kind}"
+
+    def padded(self, rates: PathRates) -> PaddedRates:
+        """Path rates as this engine takes them."""
+        return PaddedRates(rates, self.padding, self.mean_field)
 
     @contextmanager
     def _context(self) -> Iterator[None]:
@@ -154,7 +102,8 @@ class PathEngine:
         return [np.asarray(v, self.precision) if np.asarray(v).dtype.kind == "f" else np.asarray(v) for v in values]
 
     def _tables(self, rates: PathRates) -> kernels.AnyTables:
-        return type(rates.tables)(*self._cast(rates.tables))
+        tables = self.padded(rates).tables
+        return type(tables)(*self._cast(tables))
 
     def _evidence(self, block: Block) -> kernels.Evidence:
         return kernels.Evidence(*self._cast((block.dt, block.likelihood, block.log_scale)))
@@ -162,70 +111,70 @@ class PathEngine:
     def update(
         self,
         rates: PathRates,
-        *,
-        tol: float,
-        max_sweeps: int,
+        effort: Effort,
+        start: PathPosterior | None = None,
         visit: Callable[[Block, kernels.State, kernels.AnyTables], Any] | None = None,
         gather: Callable[[Block, Any], None] | None = None,
-    ) -> float:
-        """Update the paths for given rates; returns F of the paths summed over trajectories.
+    ) -> tuple[FloatArray, PathPosterior]:
+        """Paths for given rates, from those of `start` if any; F of every trajectory comes first.
 
         `visit` is called for every block with its converged state, for several blocks at a time; what it returns goes
         to `gather`, block after block.
         """
-        self._last = (rates, tol, max_sweeps)
+        before = (None,) * len(self.blocks) if start is None else start.states
         tables = self._tables(rates)
+        values, kept = np.empty(self.n_trajectories), []
 
         def work(k: int) -> tuple[kernels.State, FloatArray, Any]:
             with self._context():
-                state, value = self._run(self.blocks[k], self.states[k], tables, tol, max_sweeps)
+                state, value = self._run(self.blocks[k], before[k], tables, effort)
                 return state, value, None if visit is None else visit(self.blocks[k], state, tables)
 
-        for k, (state, value, seen) in enumerate(self.device.each(work, len(self.blocks))):
-            self.objective[self.blocks[k].trajectories] = value
-            if self.keep:
-                self.states[k] = state
+        for block, (state, value, seen) in zip(self.blocks, self.device.each(work, len(self.blocks))):
+            values[block.trajectories] = value
+            kept.append(state if self.keep else None)
             if gather is not None:
-                gather(self.blocks[k], seen)
-        return float(self.objective.sum())
+                gather(block, seen)
+        return values, PathPosterior(rates, effort, tuple(kept))
 
-    def current_states(self) -> Iterator[tuple[Block, kernels.State]]:
-        """Blocks with their states; states too large to keep are made anew for the rates of the last update."""
-        for block, state in zip(self.blocks, self.states):
-            if state is None:
-                with self._context():
-                    tables = self._tables(self._last[0])
-                    state, _ = self._run(block, None, tables, *self._last[1:])
-            yield block, state
+    def _states(self, paths: PathPosterior) -> Iterator[tuple[Block, kernels.State]]:
+        """Blocks with their states; states too large to keep are made anew."""
+        tables = self._tables(paths.rates)
+        for block, state in zip(self.blocks, paths.states):
+            yield block, self._run(block, None, tables, paths.effort)[0] if state is None else state
 
-    def arrays(self) -> dict[str, Any]:
-        """The states of all blocks by name, as they are kept between calls; none where they are made anew."""
-        kept = [(k, state) for k, state in enumerate(self.states) if state is not None]
+    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+        """The states of all blocks by name; none where they are made anew."""
+        kept = [(k, state) for k, state in enumerate(paths.states) if state is not None]
         return {f"paths/{k}/{name}": np.asarray(a) for k, state in kept for name, a in state._asdict().items()}
 
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, tol: float, max_sweeps: int) -> None:
-        """Take up the states that `arrays` gave after an update with these rates."""
-        self._last = (rates, tol, max_sweeps)
-        if not self.keep:
-            return
-        with self._context():
-            for k in range(len(self.blocks)):
-                fields = (arrays[f"paths/{k}/{name}"] for name in kernels.State._fields)
-                self.states[k] = kernels.State(*(jax.numpy.array(a) for a in fields))
+    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+        """The states that `arrays` gave after an update with these rates."""
+        states: list[kernels.State | None] = [None] * len(self.blocks)
+        if self.keep:
+            with self._context():
+                for k in range(len(self.blocks)):
+                    fields = (arrays[f"paths/{k}/{name}"] for name in kernels.State._fields)
+                    states[k] = kernels.State(*(jax.numpy.array(a) for a in fields))
+        return PathPosterior(rates, effort, tuple(states))
 
-    def rows(self) -> Iterator[Rows]:
-        """Path posteriors of the last update as rows, in pieces."""
+    def rows(self, paths: PathPosterior) -> Iterator[Rows]:
+        """Path posteriors as rows, in pieces."""
         with self._context():
-            yield from pieces((rows_of(block, state) for block, state in self.current_states()), ROWS_A_PIECE)
+            yield from pieces((rows_of(block, state) for block, state in self._states(paths)), ROWS_A_PIECE)
+
+    def row_source(self, paths: PathPosterior) -> RowSource:
+        """The rows where memory allows to keep them, else what makes them anew."""
+        return list(self.rows(paths)) if self.keep_rows else partial(self.rows, paths)
 
     def _run(
-        self, block: Block, state: kernels.State | None, tables: kernels.AnyTables, tol: float, max_sweeps: int
+        self, block: Block, state: kernels.State | None, tables: kernels.AnyTables, effort: Effort
     ) -> tuple[kernels.State, FloatArray]:
         evidence = self._evidence(block)
         if state is None:
             state = kernels.start(evidence, tables)
         state, value, _ = kernels.sweeps(
-            evidence, tables, state, np.asarray(tol, self.precision), max_sweeps, groups=self.groups
+            evidence, tables, state, np.asarray(effort.tol, self.precision), effort.max_sweeps, groups=self.groups
         )
         found = np.asarray(value, float)[: len(block.trajectories)]
         self._check(block, found)
@@ -253,16 +202,16 @@ class PathEngine:
                 self._check(block, value)
         return [(dwell[i, :c], moves[i, :c, :c]) for i, c in enumerate(cards)]
 
-    def surroundings(self, rates: PathRates) -> Callable[[int], Surroundings]:
+    def surroundings(self, paths: PathPosterior) -> Callable[[int], Surroundings]:
         """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
-        tables = self._tables(rates)
-        n, tall, states = rates.tables.exit.shape
+        tables = self._tables(paths.rates)
+        n, tall, states = tables.exit.shape
 
         def look(k: int) -> Surroundings:
-            block, state = self.blocks[k], self.states[k]
+            block, state = self.blocks[k], paths.states[k]
             with self._context():
                 if state is None:
-                    state, _ = self._run(block, None, tables, *self._last[1:])
+                    state, _ = self._run(block, None, tables, paths.effort)
                 psi, u = kernels.surroundings(tables, state, *self._cast((block.dt,)))
                 return len(block.trajectories), self._evidence(block), psi, u
 
@@ -276,7 +225,6 @@ class PathEngine:
         initial: FloatArray,
         nodes: IntArray,
         *tables: FloatArray,
-        mean_field: bool = False,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Nodes under path rates `tables` of their own (see `kernels.local`), the others held.
 
@@ -288,7 +236,7 @@ class PathEngine:
         def work(k: int) -> list[FloatArray]:
             n, evidence, psi, u = around(k)
             with self._context():
-                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:], mean_field=mean_field)
+                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:], mean_field=self.mean_field)
                 value, *others = (np.asarray(a, float) for a in found)
             return [value[:, :n].sum(1), *others]
 
@@ -305,8 +253,8 @@ class PathEngine:
                 "states seen, add observation noise, or allow the transitions that lead to them"
             )
 
-    def statistics(self, rates: PathRates, *, tol: float, max_sweeps: int) -> tuple[float, JointTables]:
-        """Update the paths and sum up their expected statistics; F of the paths comes first."""
+    def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:
+        """Update the paths and sum up their expected statistics."""
         totals: list[FloatArray] = []
 
         def look(block: Block, state: kernels.State, tables: kernels.AnyTables) -> list[FloatArray]:
@@ -316,28 +264,31 @@ class PathEngine:
         def add(block: Block, found: list[FloatArray]) -> None:
             totals[:] = [a + b for a, b in zip(totals, found)] if totals else found
 
-        value = self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=look, gather=add)
+        values, paths = self.update(rates, effort, start, look, add)
         dwell, transitions, initial = totals
         cut = list(zip(rates.sizes, rates.cards))
-        return value, JointTables(
-            rates.parents,
-            [dwell[i, :u, :s] for i, (u, s) in enumerate(cut)],
-            [transitions[i, :u, :s, :s] for i, (u, s) in enumerate(cut)],
-            [initial[i, :s] for i, (_, s) in enumerate(cut)],
+        statistics = Statistics(
+            self.variables,
+            tuple(rates.parents),
+            tuple(dwell[i, :u, :s] for i, (u, s) in enumerate(cut)),
+            tuple(transitions[i, :u, :s, :s] for i, (u, s) in enumerate(cut)),
+            tuple(initial[i, :s] for i, (_, s) in enumerate(cut)),
         )
+        return Expectation(values, statistics, paths)
 
     def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.AnyTables) -> FloatArray:
         return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
 
-    def marginals(self, rates: PathRates, *, tol: float, max_sweeps: int) -> FloatArray:
+    def marginals(self, rates: PathRates, effort: Effort) -> FloatArray:
         """Posterior marginals at the queries, (n_trajectories, n_queries, N, S)."""
-        out: FloatArray = np.empty((self.n_trajectories, self.blocks[0].queries.shape[0], *rates.tables.initial.shape))
+        shape = self.blocks[0].queries.shape[0], len(rates.cards), max(rates.cards)
+        out: FloatArray = np.empty((self.n_trajectories, *shape))
 
         def put(block: Block, found: FloatArray) -> None:
             columns = np.arange(len(block.trajectories))
             out[block.trajectories] = found[block.queries, :, :, columns].transpose(1, 0, 2, 3)
 
-        self.update(rates, tol=tol, max_sweeps=max_sweeps, visit=self._grid_marginals, gather=put)
+        self.update(rates, effort, None, self._grid_marginals, put)
         return out
 
     def predictive(self, rates: PathRates) -> FloatArray:
@@ -350,19 +301,6 @@ class PathEngine:
                 self._check(block, found[: len(block.trajectories)])
                 out[block.trajectories] = found[: len(block.trajectories)]
         return out
-
-
-class JointTables:
-    """Expected statistics of every node on the joint states of its active parents."""
-
-    def __init__(
-        self,
-        parents: Sequence[tuple[int, ...]],
-        dwell: Sequence[FloatArray],
-        transitions: Sequence[FloatArray],
-        initial: Sequence[FloatArray],
-    ) -> None:
-        self.parents, self.dwell, self.transitions, self.initial = parents, dwell, transitions, initial
 
 
 def by_states(cards: Sequence[int]) -> list[tuple[IntArray, int]]:

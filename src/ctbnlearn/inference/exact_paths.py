@@ -1,13 +1,14 @@
 """Path posteriors on the joint chain of all variables, for learning: exact, and for few variables.
 
-Path rates are averages over what is believed: off-diagonals R~ and exit rates e, where e may exceed the sum of R~. The
-chain then loses probability on its way; what is left is the factor Z of F, and statistics are those of its posterior.
+Exit rates e may exceed the sum of R~. The chain then loses probability on its way; what is left is the factor Z of F,
+and statistics are those of its posterior.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.inference import exact
-from ctbnlearn.inference.engine import JointTables, PathRates
+from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathPosterior, PathRates
 from ctbnlearn.model.initial import InitialDistribution
 
 
@@ -29,29 +30,35 @@ class Chain(NamedTuple):
     initial: InitialDistribution
 
 
-class ExactPaths:
-    """What EM asks of a `PathEngine`, from the joint chain."""
+@final
+class ExactPaths(PathInference):
+    """Paths on the joint chain; no effort is spared, and nothing is kept between E-steps."""
 
     def __init__(self, obs: Observations) -> None:
         self.obs = obs
-        self.n_trajectories = obs.n_trajectories
 
-    def statistics(self, rates: PathRates, *, tol: float, max_sweeps: int) -> tuple[float, JointTables]:
-        """Log of the probability that is left, summed over trajectories, and expected statistics."""
-        variables, tables, cims = self.obs.variables, rates.tables, []
-        for i, (u, s) in enumerate(zip(rates.sizes, rates.cards)):
-            cim = np.array(tables.geometric[i, :u, :s, :s])
-            cim[:, np.arange(s), np.arange(s)] = -tables.exit[i, :u, :s]
+    def describe(self) -> str:
+        """How many states the chain has."""
+        return f"paths on the joint chain of {prod(v.n_states for v in self.obs.variables)} states"
+
+    def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:
+        """Log of the probability that is left of every trajectory, and expected statistics."""
+        cims = []
+        for card, geometric, arithmetic in zip(rates.cards, rates.geometric, rates.arithmetic):
+            off, diagonal = ~np.eye(card, dtype=bool), np.arange(card)
+            cim = geometric * off
+            cim[:, diagonal, diagonal] = -(arithmetic * off).sum(-1)
             cims.append(cim)
-        start = {v.name: tables.initial[i, : v.n_states] for i, v in enumerate(variables)}
-        initial = InitialDistribution.build(variables, start)
-        chain = Chain(tuple(variables), tuple(rates.cards), rates.parents, cims, initial)
-        found, evidence = exact.expect(chain, self.obs)
-        return float(evidence.sum()), JointTables(rates.parents, found.dwell, found.transitions, found.initial)
+        variables = tuple(self.obs.variables)
+        initial = InitialDistribution.build(variables, {v.name: p for v, p in zip(variables, rates.initial)})
+        chain = Chain(variables, tuple(rates.cards), rates.parents, cims, initial)
+        statistics, values = exact.expect(chain, self.obs)
+        return Expectation(values, statistics, PathPosterior(rates, effort))
 
-    def arrays(self) -> dict[str, Any]:
-        """Nothing is kept between calls."""
+    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+        """Nothing is kept."""
         return {}
 
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, tol: float, max_sweeps: int) -> None:
+    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
         """Nothing was kept."""
+        return PathPosterior(rates, effort)

@@ -16,12 +16,13 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.engine import PathEngine, PathRates, default_step
+from ctbnlearn.inference.contract import Effort, PathRates
+from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.inference.timeline import query_grid
 from ctbnlearn.model.ctbn import CTBN
 
-SETTLED: dict[str, Any] = {"tol": 1e-7, "max_sweeps": 500}
+THOROUGH = Effort(tol=1e-7, max_sweeps=500)
 
 
 def smooth(
@@ -59,8 +60,8 @@ def smooth(
     """
     check_same_variables(network, obs)
     grid = query_grid(times, obs.start, obs.ids)
-    engine = PathEngine(obs, _step(network, step), queries=grid, precision=precision, device=device)
-    found = engine.marginals(_rates(network, inference), **SETTLED)
+    engine = _engine(network, obs, step, precision, device, inference, grid)
+    found = engine.marginals(PathRates.of_network(network), THOROUGH)
     return {v.name: found[:, :, i, : v.n_states] for i, v in enumerate(network.variables)}
 
 
@@ -75,11 +76,8 @@ def expected_statistics(
 ) -> Statistics:
     """Expected dwell times and transition counts per state of the network's parents, summed over trajectories."""
     check_same_variables(network, obs)
-    engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
-    _, found = engine.statistics(_rates(network, inference), **SETTLED)
-    return Statistics(
-        network.variables, network.parents, tuple(found.dwell), tuple(found.transitions), tuple(found.initial)
-    )
+    engine = _engine(network, obs, step, precision, device, inference)
+    return engine.expect(PathRates.of_network(network), THOROUGH).statistics
 
 
 def log_evidence(
@@ -96,9 +94,8 @@ def log_evidence(
     No bound in the star approximation; in mean field a lower bound, but for the error of the time grid.
     """
     check_same_variables(network, obs)
-    engine = PathEngine(obs, _step(network, step), precision=precision, device=device)
-    engine.update(_rates(network, inference), **SETTLED)
-    return engine.objective
+    engine = _engine(network, obs, step, precision, device, inference)
+    return engine.update(PathRates.of_network(network), THOROUGH)[0]
 
 
 def predictive(
@@ -109,9 +106,7 @@ def predictive(
     An assumed-density filter: variables are kept independent given the past, their rates averaged over their parents.
     """
     check_same_variables(network, obs)
-    return PathEngine(obs, _step(network, step), precision=precision, device=device).predictive(
-        PathRates.of_network(network)
-    )
+    return _engine(network, obs, step, precision, device).predictive(PathRates.of_network(network))
 
 
 def path_log_density(network: CTBN, paths: Paths) -> float:
@@ -142,12 +137,17 @@ def check_same_variables(network: CTBN, data: Any, kind: type = Observations) ->
         )
 
 
-def _rates(network: CTBN, inference: str) -> PathRates:
-    return PathRates.of_network(network, one_of(inference, "inference", ("star", "mean_field")) == "mean_field")
-
-
-def _step(network: CTBN, step: float | None) -> float:
-    """Default step from the mean exit rate of the fastest state of any node."""
-    if step is not None:
-        return step
-    return default_step([float(np.max(-np.diagonal(cim, axis1=1, axis2=2).mean(0))) for cim in network.cims])
+def _engine(
+    network: CTBN,
+    obs: Observations,
+    step: float | None,
+    precision: str,
+    device: str,
+    inference: str = "star",
+    queries: FloatArray | None = None,
+) -> PathEngine:
+    """The engine asked for; default step from the mean exit rate of the fastest state of any node."""
+    mean_field = one_of(inference, "inference", ("star", "mean_field")) == "mean_field"
+    if step is None:
+        step = default_step([float(np.max(-np.diagonal(cim, axis1=1, axis2=2).mean(0))) for cim in network.cims])
+    return PathEngine(obs, step, queries=queries, mean_field=mean_field, precision=precision, device=device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -22,6 +22,9 @@ class Rows(NamedTuple):
     marginal: Any
     dt: Any
     transitions: Any
+
+
+RowSource = list[Rows] | Callable[[], Iterable[Rows]]  # rows, or what makes them anew
 
 
 def rows_of(block: Block, state: State) -> Rows:

@@ -26,7 +26,7 @@ from ctbnlearn.errors import CheckpointError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.result.manifest import fingerprint, plain
 
-FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 1
+FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 2
 CURRENT, BEST = "checkpoint.safetensors", "best.safetensors"
 LONGEST = 100  # letters of a setting up to which it is kept as it is
 
@@ -143,7 +143,7 @@ class Checkpoint:
         here: dict[str, str] = self._mark["settings"]  # type: ignore[assignment]
         other = [key for key in here if note["settings"].get(key) != here[key]]
         if other:
-            was, now = (", ".join(f"{key}={told.get(key)}" for key in other) for told in (note["settings"], here))
+            was, now = (", ".join(f"{key}={side.get(key)}" for key in other) for side in (note["settings"], here))
             raise CheckpointError(f"{path}: this checkpoint was made with {was}, not {now}; {otherwise}")
 
 

@@ -19,7 +19,7 @@ from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate
 from ctbnlearn.structure.tables import table_of, tables_for
 
 KEEP_BYTES = (
@@ -62,7 +62,7 @@ class CompleteFit:
 def fit_complete(
     paths: Paths,
     rules: EdgeRules,
-    judgement: Judgement,
+    scoring: Scoring,
     possible: Sequence[BoolArray | None],
     *,
     precision: str = "auto",
@@ -73,10 +73,10 @@ def fit_complete(
     """Weigh the parent sets of every node; parameters are those of `StructureLearner`."""
     totals = count_statistics(paths)
     check_allowed(totals, possible)
-    build = partial(_problem, rules, judgement, possible, totals)
-    if judgement.concentration is None and number_of_sets(rules) > MOST_LISTED:
+    build = partial(_problem, rules, scoring, possible, totals)
+    if scoring.concentration is None and number_of_sets(rules) > MOST_LISTED:
         where = precision, device, pool_size, progress or Progress()
-        return _fit_many(paths, rules, judgement, possible, totals, build, *where)
+        return _fit_many(paths, rules, scoring, possible, totals, build, *where)
     return _fit_listed(paths, rules, totals, build)
 
 
@@ -84,21 +84,21 @@ def number_of_sets(rules: EdgeRules) -> int:
     """Parent sets of all nodes that the rules admit."""
     total = 0
     for i, (allowed, required) in enumerate(zip(rules.allowed, rules.required)):
-        free, room = len(allowed) - len(required), rules.limit(i) - len(required)
-        total += sum(comb(free, k) for k in range(room + 1))
+        free, more = len(allowed) - len(required), rules.limit(i) - len(required)
+        total += sum(comb(free, k) for k in range(more + 1))
     return total
 
 
 def _problem(
     rules: EdgeRules,
-    judgement: Judgement,
+    scoring: Scoring,
     possible: Sequence[BoolArray | None],
     totals: Statistics,
     node: int,
     sets: ParentSets,
 ) -> NodeProblem:
     cards = [v.n_states for v in totals.variables]
-    return NodeProblem.build(node, sets, rules, cards, judgement, overall_rate(totals, node), possible[node])
+    return NodeProblem.build(node, sets, rules, cards, scoring, overall_rate(totals, node), possible[node])
 
 
 def _fit_listed(
@@ -132,7 +132,7 @@ def _notable(sets: ParentSets, edges: FloatArray, weights: FloatArray) -> list[i
 def _fit_many(
     paths: Paths,
     rules: EdgeRules,
-    judgement: Judgement,
+    scoring: Scoring,
     possible: Sequence[BoolArray | None],
     totals: Statistics,
     build: Callable[[int, ParentSets], NodeProblem],
@@ -142,8 +142,9 @@ def _fit_many(
     progress: Progress,
 ) -> CompleteFit:
     """Weigh all sets of up to two parents by products, then, if larger ones are admitted, all sets inside pools."""
+    from ctbnlearn.inference.contract import PathRates
     from ctbnlearn.inference.device import Device, products_precision
-    from ctbnlearn.inference.engine import PathRates
+    from ctbnlearn.inference.padded_rates import PaddedRates
     from ctbnlearn.inference.rows import Rows, interval_rows
     from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 
@@ -155,14 +156,14 @@ def _fit_many(
     where = Device.find(device, precision)
     kind = products_precision(precision, where, n)
     mean_rates = [overall_rate(totals, i) for i in range(n)]
-    pairs = AllPairs(cards, rules, judgement, mean_rates, possible, kind, where)
+    pairs = AllPairs(cards, rules, scoring, mean_rates, possible, kind, where)
 
     def rows() -> Iterator[Rows]:
         return interval_rows(paths, ROWS_A_PIECE, kind)
 
     size = (paths.n_transitions + paths.n_trajectories) * n * (max(cards) + max(cards) ** 2) * np.dtype(kind).itemsize
     ones = [np.ones((1, c, c)) for c in cards]
-    none = PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards]).tilt
+    none = PaddedRates(PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards])).tilt
     progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
     result = pairs.run(list(rows()) if size <= KEEP_BYTES else rows, none)
     if rules.largest > 2:

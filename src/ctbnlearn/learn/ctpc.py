@@ -20,11 +20,11 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial
-from ctbnlearn.learn.history import History
 from ctbnlearn.learn.outcome import FitRecord
+from ctbnlearn.result.history import History
 from ctbnlearn.structure.independence import independence_p_value
 from ctbnlearn.structure.parent_sets import enumerate_sets
-from ctbnlearn.structure.problem import EdgeRules, Judgement, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, Scoring, overall_rate
 from ctbnlearn.structure.search import SetScorer
 from ctbnlearn.structure.tables import TallyTables
 
@@ -119,14 +119,14 @@ class CTPC(FittedNetwork, BaseEstimator):
                 "learn from Observations"
             )
         rules = EdgeRules.build(data.names, None, self.candidates, self.forbidden, self.required, self.exogenous)
-        judgement = Judgement(self.rate_prior, "flat")
-        judgement.check(len(data.names))
+        scoring = Scoring(self.rate_prior, "flat")
+        scoring.check(len(data.names))
         given_initial(self.initial_distribution, data.variables)
         tables = TallyTables(data, rules.allowed)
         self.n_tests_ = 0
         columns = [self._parents(i, rules, tables) for i in range(len(data.names))]
         self.p_values_ = np.stack(columns, axis=1)
-        self._conclude(data, rules, judgement, tables)
+        self._conclude(data, rules, scoring, tables)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
@@ -160,14 +160,14 @@ class CTPC(FittedNetwork, BaseEstimator):
         moves = np.moveaxis(transitions.reshape(*shape, own, own), at, -3).reshape(-1, cards[source], own, own)
         return independence_p_value(time, moves, corrected=self.correction is not None)
 
-    def _conclude(self, data: Paths, rules: EdgeRules, judgement: Judgement, tables: TallyTables) -> None:
+    def _conclude(self, data: Paths, rules: EdgeRules, scoring: Scoring, tables: TallyTables) -> None:
         """The network found, and edges ranked by their p-values."""
         p, totals = self.p_values_, count_statistics(data)
         kept = p <= self.alpha
         self.edge_probabilities_ = np.where(kept, 1 - 0.5 * p / self.alpha, 0.5 * (1 - p) / (1 - self.alpha))
         parents = [tuple(int(j) for j in np.flatnonzero(column)) for column in kept.T]
         mean_rates = [overall_rate(totals, i) for i in range(len(parents))]
-        scorer = SetScorer(tables, rules, judgement, tables.cards, mean_rates)
+        scorer = SetScorer(tables, rules, scoring, tables.cards, mean_rates)
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         groups = [next(tables.groups(i, problem.sets)) for i, problem in enumerate(problems)]
         initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
@@ -176,5 +176,5 @@ class CTPC(FittedNetwork, BaseEstimator):
         self.parent_sets_ = [problem.sets for problem in problems]
         self.parent_set_weights_ = [np.ones(1) for _ in parents]
         self.objective_ = float(sum(problem.scores([g])[0] for problem, g in zip(problems, groups)))
-        self.history_, self.converged_, self.n_iter_ = History([self.objective_], ["parents"]), True, 1
+        self.history_, self.converged_, self.n_iter_ = History((self.objective_,), ("parents",)), True, 1
         self.pools_ = None

@@ -6,19 +6,20 @@ sets are updated. For posterior weights with geometric rates every step raises F
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference.engine import JointTables, PathEngine, PathRates
-from ctbnlearn.learn.history import History
-from ctbnlearn.learn.network_belief import DenseBelief
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathRates
+from ctbnlearn.inference.engine import PathEngine
+from ctbnlearn.inference.statistics import Statistics
+from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
+from ctbnlearn.result.history import History
 
 
 @dataclass(frozen=True)
@@ -75,125 +76,144 @@ def fit_decoupled(
     return rates, mean
 
 
-class EM:
-    """The two loops.
+@dataclass(frozen=True, eq=False)
+class EMState:
+    """All that the next round depends on.
 
-    Parameters
+    Attributes
     ----------
-    engine
-        Paths of all trajectories: a `PathEngine` or `ExactPaths`.
     belief
-        Beliefs over parent sets, at their initial weights.
-    start_rates
-        Per node the decoupled rates (S, S) from which the paths start.
+        Beliefs over parent sets and rates.
     initial
         Per node the initial distribution.
-    learn_initial
-        Whether to estimate it (one pseudo-count a state).
-    schedule
-        When to stop.
-    progress
-        Told of every round.
-    callback
-        Called with the round and F after every update of the weights.
+    found
+        What the last E-step found.
+    history
+        F after every step.
+    n_iter
+        Rounds done.
+    converged
+        Whether EM has ended by itself.
+    moved
+        How much the probabilities of the edges into a node moved in the last round, on average over nodes.
     """
 
-    def __init__(
-        self,
-        engine: Any,
-        belief: DenseBelief,
-        start_rates: Sequence[FloatArray],
-        initial: Sequence[FloatArray],
-        *,
-        learn_initial: bool,
-        schedule: Schedule,
-        progress: Progress | None = None,
-        callback: Callable[[int, float], Any] | None = None,
-    ) -> None:
-        self.engine, self.belief, self.start_rates = engine, belief, start_rates
-        self.initial = [np.asarray(p, float) for p in initial]
-        self.learn_initial, self.schedule, self.callback = learn_initial, schedule, callback
-        self.progress = progress or Progress()
-        self.keep: Callable[[EM], Any] | None = None  # called after every round, before the callback: a checkpoint
-        self.history = History()
-        self.converged = False
-        self.n_iter = 0
+    belief: NetworkBelief
+    initial: tuple[FloatArray, ...]
+    found: Expectation
+    history: History
+    n_iter: int = 0
+    converged: bool = False
+    moved: float = np.inf
 
-    def run(self) -> float:
-        """Iterate to convergence, from the beginning or from what was restored; returns F."""
-        if not self.n_iter:
-            self._begin()
-        value = self.history.objective[-1]
-        small = self.schedule.tol * len(self.belief.cards) * self.engine.n_trajectories
-        while not self.converged and self.n_iter < self.schedule.max_iter:
-            self.n_iter += 1
-            for _ in range(self.schedule.max_inner):
-                before, value = value, self._update_rates()
-                if abs(value - before) < small:
-                    break
-            settled, edges = value, self.belief.edges()
-            self.belief.reweigh(self.engine, self.rates, self.found)
-            value = self._record("weights")
-            moved = np.abs(self.belief.edges() - edges).sum() / len(edges)
-            if abs(value - settled) < small and moved < self.schedule.edge_tol:
-                self.converged = self.belief.settled(self.engine, self.rates)
-            if self.keep is not None:
-                self.keep(self)
-            self.progress.say(f"round {self.n_iter}: objective {value:.2f}, edges of a variable moved by {moved:.4f}")
-            if self.callback is not None:
-                self.callback(self.n_iter, value)
-        return value
+    @property
+    def objective(self) -> float:
+        """F after the last step."""
+        return self.history.objective[-1]
 
-    def _begin(self) -> None:
-        """Paths under the decoupled rates, then the first rates under the initial weights."""
-        sizes = [b.projection.matrix.shape[1] for b in self.belief.beliefs]
-        flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(self.start_rates, sizes)]
-        self._expect(self.belief.on_joint_states(flat, flat, self.initial))
-        self._update_rates()
+    @property
+    def change(self) -> float:
+        """How much the last step changed F, up or down."""
+        return abs(self.history.objective[-1] - self.history.objective[-2])
 
-    def arrays(self) -> dict[str, Any]:
-        """The numbers that the next round depends on, by name."""
+    def arrays(self, engine: PathInference) -> dict[str, Any]:
+        """The numbers of the state by name; whether it has converged, and phases, are not among them."""
+        statistics = self.found.statistics
         return {
             "history": np.array(self.history.objective, float),
             **listed("initial", self.initial),
-            **listed("found/dwell", self.found.dwell),
-            **listed("found/transitions", self.found.transitions),
-            **listed("found/initial", self.found.initial),
+            "found/values": self.found.values,
+            **listed("found/dwell", statistics.dwell),
+            **listed("found/transitions", statistics.transitions),
+            **listed("found/initial", statistics.initial),
             **self.belief.arrays(),
-            **self.engine.arrays(),
+            **engine.arrays(self.found.paths),
         }
 
-    def restore(self, arrays: Arrays, n_iter: int, phases: Sequence[str], converged: bool) -> None:
-        """Take up the state after `n_iter` rounds: what `arrays` gave, phases of the history, whether converged."""
-        n = len(self.belief.cards)
-        self.n_iter, self.converged = n_iter, converged
-        self.history = History(arrays["history"].tolist(), list(phases))
-        self.initial = unlisted(arrays, "initial", n)
-        self.belief.restore(arrays)
-        self.rates = self.belief.path_rates(self.initial)
-        self.found = JointTables(
-            self.rates.parents, *(unlisted(arrays, f"found/{key}", n) for key in ("dwell", "transitions", "initial"))
+
+@dataclass(frozen=True, eq=False)
+class EM:
+    """The two loops.
+
+    Attributes
+    ----------
+    obs
+        What is learned from.
+    engine
+        Infers the paths.
+    schedule
+        When to stop.
+    learn_initial
+        Whether to estimate the initial distribution (one pseudo-count a state).
+    """
+
+    obs: Observations
+    engine: PathInference
+    schedule: Schedule
+    learn_initial: bool
+
+    def begin(self, belief: NetworkBelief, initial: Sequence[FloatArray], start_rates: Sequence[FloatArray]) -> EMState:
+        """Paths under decoupled rates (S, S), then the first rates under the initial weights."""
+        sizes = [b.projection.matrix.shape[1] for b in belief.nodes]
+        flat = [np.broadcast_to(r, (size, *r.shape)) for r, size in zip(start_rates, sizes)]
+        rates = PathRates(belief.cards, belief.active_parents, flat, flat, initial)
+        state = EMState(belief, tuple(initial), self.engine.expect(rates, self._effort), History())
+        return self.e_step(self.rate_step(state), "rates")
+
+    def ended(self, state: EMState) -> bool:
+        """Whether no round is left."""
+        return state.converged or state.n_iter >= self.schedule.max_iter
+
+    def round(self, state: EMState) -> EMState:
+        """Rates until F moves little, then weights; converged where neither F nor the edges move much."""
+        small, edges = self._effort.tol * self.obs.n_trajectories, state.belief.edges()
+        for _ in range(self.schedule.max_inner):
+            state = self.e_step(self.rate_step(state), "rates")
+            if state.change < small:
+                break
+        state = self.e_step(self.weight_step(state), "weights")
+        moved = float(np.abs(state.belief.edges() - edges).sum() / len(edges))
+        belief, converged = state.belief, False
+        if state.change < small and moved < self.schedule.edge_tol:
+            belief, converged = belief.confirm(state.found)
+        return replace(state, belief=belief, n_iter=state.n_iter + 1, converged=converged, moved=moved)
+
+    def e_step(self, state: EMState, phase: str) -> EMState:
+        """Paths under what is believed, going on from those known, and F; `phase` says what an M-step changed."""
+        rates = state.belief.path_rates(state.initial)
+        found = self.engine.expect(rates, self._effort, state.found.paths)
+        value = float(found.values.sum()) + state.belief.divergence()
+        if self.learn_initial:
+            value += sum(float(np.log(p).sum()) for p in state.initial)
+        return replace(state, found=found, history=state.history.then(value, phase))
+
+    def rate_step(self, state: EMState) -> EMState:
+        """M-step of the rates and of the initial distribution."""
+        statistics, initial = state.found.statistics, state.initial
+        if self.learn_initial:
+            initial = tuple((p + 1) / (p + 1).sum() for p in statistics.initial)
+        return replace(state, belief=state.belief.update_rates(statistics), initial=initial)
+
+    def weight_step(self, state: EMState) -> EMState:
+        """M-step of the weights of parent sets."""
+        return replace(state, belief=state.belief.update_weights(state.found))
+
+    def restore(
+        self, belief: NetworkBelief, arrays: Arrays, n_iter: int, phases: Sequence[str], converged: bool
+    ) -> EMState:
+        """The state whose numbers `arrays` gave; `belief` is any of the same problem."""
+        n = len(self.obs.variables)
+        belief, initial = belief.restore(arrays), tuple(unlisted(arrays, "initial", n))
+        rates = belief.path_rates(initial)
+        tables = (tuple(unlisted(arrays, f"found/{key}", n)) for key in ("dwell", "transitions", "initial"))
+        found = Expectation(
+            arrays["found/values"],
+            Statistics(tuple(self.obs.variables), tuple(rates.parents), *tables),
+            self.engine.restore(arrays, rates, self._effort),
         )
-        self.engine.restore(arrays, self.rates, self._path_tol(), self.schedule.max_sweeps)
+        history = History(tuple(arrays["history"].tolist()), tuple(phases))
+        return EMState(belief, initial, found, history, n_iter, converged)
 
-    def _update_rates(self) -> float:
-        self.belief.update_rates(self.found)
-        if self.learn_initial:
-            self.initial = [(p + 1) / (p + 1).sum() for p in self.found.initial]
-        return self._record("rates")
-
-    def _expect(self, rates: PathRates) -> float:
-        self.rates = rates
-        value, self.found = self.engine.statistics(rates, tol=self._path_tol(), max_sweeps=self.schedule.max_sweeps)
-        return value
-
-    def _path_tol(self) -> float:
-        return self.schedule.tol * len(self.belief.cards)
-
-    def _record(self, phase: str) -> float:
-        """Update the paths under the current beliefs and record F."""
-        value = self._expect(self.belief.path_rates(self.initial)) + self.belief.divergence()
-        if self.learn_initial:
-            value += sum(float(np.log(p).sum()) for p in self.initial)
-        self.history.add(value, phase)
-        return value
+    @property
+    def _effort(self) -> Effort:
+        return Effort(self.schedule.tol * len(self.obs.variables), self.schedule.max_sweeps)

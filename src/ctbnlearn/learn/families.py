@@ -15,7 +15,9 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference import exact
-from ctbnlearn.inference.engine import PathEngine, PathRates
+from ctbnlearn.inference.contract import Effort, PathPosterior, PathRates
+from ctbnlearn.inference.engine import PathEngine
+from ctbnlearn.inference.padded_rates import Padding
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.structure.families import FamilyTables
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -23,7 +25,7 @@ from ctbnlearn.structure.problem import EdgeRules
 from ctbnlearn.structure.projection import Projection
 from ctbnlearn.structure.tables import Group
 
-MOST_ROOM = 64  # joint states of the parents that shapes make room for, so that little is compiled anew
+MOST_PADDING = 64  # joint states of the parents up to which shapes are padded, so that little is compiled anew
 
 
 class Families(Protocol):
@@ -62,31 +64,26 @@ class ExactFamilies:
 class VariationalFamilies:
     """Statistics from the variational engine, of the families that are asked for."""
 
-    def __init__(
-        self,
-        obs: Observations,
-        rules: EdgeRules,
-        engine: PathEngine,
-        tol: float,
-        max_sweeps: int,
-        mean_field: bool = False,
-    ) -> None:
-        self.rules, self.engine, self.tol, self.max_sweeps = rules, engine, tol, max_sweeps
-        self.mean_field = mean_field
-        self.cards = [v.n_states for v in obs.variables]
+    def __init__(self, rules: EdgeRules, engine: PathEngine, effort: Effort) -> None:
+        self.rules, self.engine, self.effort = rules, engine, effort
         self.initial: Sequence[FloatArray] = ()
-        widest = np.sort(self.cards)[::-1][: rules.largest]
-        self.room = (rules.largest, int(min(np.prod(widest, dtype=float), MOST_ROOM)))
+        self._paths: PathPosterior | None = None
 
     def expect(self, network: CTBN) -> float:
         """Work out the statistics given a network; returns F of the paths."""
-        rates = PathRates.of_network(network, self.mean_field, self.room)
-        value, found = self.engine.statistics(rates, tol=self.tol, max_sweeps=self.max_sweeps)
-        self.initial = found.initial
-        tilt = [rates.tilt.geometric[i, :u, :s, :s] for i, (u, s) in enumerate(zip(rates.sizes, self.cards))]
-        self.tables = FamilyTables(list(self.engine.rows()), network.parents, tilt, self.cards)
-        return value
+        values, statistics, paths = self.engine.expect(PathRates.of_network(network), self.effort, self._paths)
+        self._paths, self.initial = paths, statistics.initial
+        padded, cards = self.engine.padded(paths.rates).tilt.geometric, paths.rates.cards
+        tilt = [padded[i, :u, :s, :s] for i, (u, s) in enumerate(zip(paths.rates.sizes, cards))]
+        self.tables = FamilyTables(list(self.engine.rows(paths)), network.parents, tilt, cards)
+        return float(values.sum())
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of some parent sets of a node."""
         return self.tables.groups(node, sets)
+
+
+def family_padding(rules: EdgeRules, cards: Sequence[int]) -> Padding:
+    """Parents and their joint states that path rates are padded to."""
+    widest = np.sort(cards)[::-1][: rules.largest]
+    return rules.largest, int(min(np.prod(widest, dtype=float), MOST_PADDING))

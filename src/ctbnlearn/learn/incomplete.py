@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +11,23 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.contract import PathInference
 from ctbnlearn.inference.device import products_precision
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
-from ctbnlearn.learn.em import EM, Schedule, fit_decoupled
-from ctbnlearn.learn.network_belief import MOST_JOINT_STATES, DenseBelief, SparseBelief
+from ctbnlearn.learn.dense_belief import DenseBelief
+from ctbnlearn.learn.em import EM, EMState, Schedule, fit_decoupled
+from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief, most_active_states
 from ctbnlearn.learn.tensor_file import listed, unlisted
 from ctbnlearn.result.manifest import plain
-from ctbnlearn.structure.all_pairs import AllPairs
+from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
+
+MOST_JOINT_STATES = 256  # joint states of the candidates of a node up to which all are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,169 +47,133 @@ class IncompleteSettings:
     seed: Any = None
 
 
-class _Starts:
-    """Makes EM anew for every start, and from what a checkpoint holds.
-
-    Parameters
-    ----------
-    obs, rules, judgement, possible, settings, progress, callback
-        As in `fit_incomplete`.
-    start_rates, mean_rates
-        What `fit_decoupled` found.
-    """
-
-    def __init__(
-        self,
-        obs: Observations,
-        rules: EdgeRules,
-        judgement: Judgement,
-        possible: Sequence[BoolArray | None],
-        settings: IncompleteSettings,
-        progress: Progress,
-        callback: Callable[[int, float], Any] | None,
-        start_rates: Sequence[FloatArray],
-        mean_rates: Sequence[float],
-    ) -> None:
-        self.obs, self.rules, self.judgement, self.possible, self.settings = obs, rules, judgement, possible, settings
-        self.progress, self.callback = progress, callback
-        self.start_rates, self.mean_rates = start_rates, mean_rates
-        self.cards = [v.n_states for v in obs.variables]
-        self.dense = all_listed(rules, self.cards)
-        self.count = settings.n_init if settings.initial == "random" and self.dense else 1
-        self.rng = np.random.default_rng(settings.seed)
-
-    def fresh(self) -> EM:
-        """EM at the beginning of the next start."""
-        settings = self.settings
-        engine = self._engine()
-        belief = self._belief(engine)
-        belief.mean_field = settings.inference == "mean_field"
-        return EM(
-            engine,
-            belief,
-            self.start_rates,
-            settings.initial_distribution or [np.full(c, 1 / c) for c in self.cards],
-            learn_initial=settings.initial_distribution is None,
-            schedule=settings.schedule,
-            progress=self.progress,
-            callback=self.callback,
-        )
-
-    def _engine(self) -> Any:
-        """Paths by themselves or on the joint chain: a `PathEngine`, or `ExactPaths`, which does all that EM asks."""
-        settings = self.settings
-        if settings.inference == "exact":
-            self.progress.say(f"paths on the joint chain of {prod(self.cards)} states")
-            return ExactPaths(self.obs)
-        step = settings.step or default_step([float(r.sum(1).max()) for r in self.start_rates])
-        engine = PathEngine(self.obs, step, precision=settings.precision, device=settings.device)
-        cells = sum(int((b.dt > 0).sum()) for b in engine.blocks)
-        self.progress.say(f"paths on {cells} cells of at most {step:.3g} units of time, {engine.device.kind}")
-        return engine
-
-    def _belief(self, engine: Any) -> DenseBelief:
-        rules, judgement, cards = self.rules, self.judgement, self.cards
-        if self.dense:
-            problems = [self._problem(i, rules.sets(i)) for i in range(len(cards))]
-            weights = [initial_weights(p, self.settings.initial, self.rng) for p in problems]
-            return DenseBelief(problems, cards, rules.allowed, weights)
-        pairs = None
-        if judgement.concentration is None:
-            products = products_precision(self.settings.precision, engine.device, len(cards))
-            pairs = AllPairs(cards, rules, judgement, self.mean_rates, self.possible, products, engine.device)
-        belief = SparseBelief(self._problem, rules, cards, pairs, self.settings.pool_size)
-        if engine.large:
-            belief.room = (1, 1)
-        return belief
-
-    def _problem(self, node: int, sets: ParentSets) -> NodeProblem:
-        mean, possible = self.mean_rates[node], self.possible[node]
-        return NodeProblem.build(node, sets, self.rules, self.cards, self.judgement, mean, possible)
-
-    def pack(self, em: EM, number: int) -> Saved:
-        """EM of start `number`, as it is now."""
-        arrays = {
-            **em.arrays(),
-            **listed("start_rates", self.start_rates),
-            "mean_rates": np.array(self.mean_rates, float),
-        }
-        progress = {"phases": em.history.phase, "converged": em.converged}
-        return Saved(arrays, number, em.n_iter, {"em": progress, "random": plain(self.rng.bit_generator.state)})
-
-    def unpack(self, saved: Saved) -> EM:
-        """EM as it was, and the random numbers as they were then."""
-        em = self.fresh()
-        em.restore(saved.arrays, saved.round, **saved.state["em"])
-        kind = getattr(np.random, saved.state["random"]["bit_generator"])
-        self.rng = np.random.Generator(kind())
-        self.rng.bit_generator.state = saved.state["random"]
-        return em
-
-
 def fit_incomplete(
     obs: Observations,
     rules: EdgeRules,
-    judgement: Judgement,
+    scoring: Scoring,
     possible: Sequence[BoolArray | None],
     settings: IncompleteSettings,
     progress: Progress,
     callback: Callable[[int, float], Any] | None = None,
     checkpoint: Checkpoint | None = None,
-) -> EM:
-    """Run EM to the end and return it; of several random starts the one with the largest F.
+) -> EMState:
+    """Run EM to the end and return its last state; of several random starts the one with the largest F.
 
     With a `checkpoint`, go on from what it holds, and keep the state of every round there.
     """
     cards = [v.n_states for v in obs.variables]
-    if not all_listed(rules, cards) and rules.largest > 2 and judgement.concentration is not None:
-        crowded = max(range(len(cards)), key=lambda i: len(rules.allowed[i]))
-        raise ParameterError(
-            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
-            f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
-        )
-    if settings.inference == "exact" and not all_listed(rules, cards):
-        raise ParameterError(
-            f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
-            'variable; use inference="star", or fewer `candidates`'
-        )
+    dense = all_listed(rules, cards)
+    _check_size(rules, scoring, settings, dense)
     saved = None if checkpoint is None else checkpoint.load()
     if saved is not None and saved.round > settings.schedule.max_iter:
         raise ParameterError(f"the checkpoint holds {saved.round} rounds, more than max_iter; raise max_iter")
-    size = f"{len(cards)} variables, {obs.n_trajectories} trajectories"
+    size, rng = f"{len(cards)} variables, {obs.n_trajectories} trajectories", np.random.default_rng(settings.seed)
     if saved is None:
         progress.say(f"{size}: each variable by itself")
-        alone = fit_decoupled(obs, possible, precision=settings.precision, device=settings.device)
+        alone, mean_rates = fit_decoupled(obs, possible, precision=settings.precision, device=settings.device)
     else:
         progress.say(f"{size}: on from the checkpoint of round {saved.round}")
-        alone = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
-    starts = _Starts(obs, rules, judgement, possible, settings, progress, callback, *alone)
+        alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
+        rng = _generator(saved.state["random"])
+    engine = _inference(obs, settings, alone, dense)
+    progress.say(engine.describe())
+    em = EM(obs, engine, settings.schedule, settings.initial_distribution is None)
+
+    def build(node: int, sets: ParentSets) -> NodeProblem:
+        return NodeProblem.build(node, sets, rules, cards, scoring, mean_rates[node], possible[node])
+
+    def new_belief(initial: str) -> NetworkBelief:
+        if isinstance(engine, PathEngine) and not dense:
+            pairs = None
+            if scoring.concentration is None:
+                products = products_precision(settings.precision, engine.device, len(cards))
+                pairs = AllPairs(cards, rules, scoring, mean_rates, possible, products, engine.device)
+            sizes = pool_sizes(rules, settings.pool_size)
+            return SparseBelief.start(SetSearch(build, rules, cards, engine, pairs, sizes))
+        problems = [build(i, rules.sets(i)) for i in range(len(cards))]
+        return DenseBelief.start(problems, cards, rules.allowed, [initial_weights(p, initial, rng) for p in problems])
+
+    def pack(state: EMState, start: int) -> Saved:
+        arrays = {**state.arrays(engine), **listed("start_rates", alone), "mean_rates": np.array(mean_rates, float)}
+        kept = {"phases": list(state.history.phase), "converged": state.converged}
+        return Saved(arrays, start, state.n_iter, {"em": kept, "random": plain(rng.bit_generator.state)})
+
+    def unpack(saved: Saved) -> EMState:
+        return em.restore(new_belief("uniform"), saved.arrays, saved.round, **saved.state["em"])
+
     first = 0 if saved is None else saved.start
     ended = None if checkpoint is None else checkpoint.load_best(first)
-    best = None if ended is None else starts.unpack(ended)
-    for number in range(first, starts.count):
-        em = starts.fresh() if saved is None or number > first else starts.unpack(saved)
-        if checkpoint is not None:
-            em.keep = partial(_keep, checkpoint, starts, number)
-        em.run()
-        if best is None or em.history.objective[-1] > best.history.objective[-1]:
-            best = em
-            if checkpoint is not None and starts.count > 1:
-                checkpoint.save(starts.pack(em, number), best=True)
+    best = None if ended is None else unpack(ended)
+    initial = settings.initial_distribution or [np.full(c, 1 / c) for c in cards]
+    starts = settings.n_init if settings.initial == "random" and dense else 1
+    for start in range(first, starts):
+        if saved is not None and start == first:
+            state = unpack(saved)
+        else:
+            state = em.begin(new_belief(settings.initial), initial, alone)
+        while not em.ended(state):
+            state = em.round(state)
+            if checkpoint is not None:
+                checkpoint.save(pack(state, start))
+            progress.say(
+                f"round {state.n_iter}: objective {state.objective:.2f}, edges of a variable moved by {state.moved:.4f}"
+            )
+            if callback is not None:
+                callback(state.n_iter, state.objective)
+        if best is None or state.objective > best.objective:
+            best = state
+            if checkpoint is not None and starts > 1:
+                checkpoint.save(pack(state, start), best=True)
     assert best is not None
-    if settings.refine and judgement.concentration is None and settings.inference != "exact":
-        progress.say(f"local evidence of {sum(map(len, best.belief.hopeful()))} parent sets")
-        best.belief.refine(best.engine, best.rates)
+    if settings.refine and scoring.concentration is None and isinstance(engine, PathEngine):
+        progress.say(f"local evidence of {sum(map(len, best.belief.plausible()))} parent sets")
+        best = replace(best, belief=best.belief.refine(engine, best.found.paths))
     progress.say("done" if best.converged else "stopped before it converged")
     return best
 
 
-def _keep(checkpoint: Checkpoint, starts: _Starts, number: int, em: EM) -> None:
-    checkpoint.save(starts.pack(em, number))
+def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings, dense: bool) -> None:
+    """Raise where there are too many candidates for what is asked."""
+    if not dense and rules.largest > 2 and scoring.concentration is not None:
+        crowded = max(range(len(rules.names)), key=lambda i: len(rules.allowed[i]))
+        raise ParameterError(
+            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
+            f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
+        )
+    if settings.inference == "exact" and not dense:
+        raise ParameterError(
+            f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
+            'variable; use inference="star", or fewer `candidates`'
+        )
+
+
+def _inference(
+    obs: Observations, settings: IncompleteSettings, alone: Sequence[FloatArray], dense: bool
+) -> PathInference:
+    """The path inference asked for; `alone` are the rates of variables that do not drive each other."""
+    if settings.inference == "exact":
+        return ExactPaths(obs)
+    states = 1 if dense else most_active_states(len(alone))
+    return PathEngine(
+        obs,
+        settings.step or default_step([float(r.sum(1).max()) for r in alone]),
+        mean_field=settings.inference == "mean_field",
+        padding=(max(1, int(np.log2(states))), states),
+        precision=settings.precision,
+        device=settings.device,
+    )
+
+
+def _generator(state: Mapping[str, Any]) -> np.random.Generator:
+    """Random numbers as they were."""
+    rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    rng.bit_generator.state = state
+    return rng
 
 
 def all_listed(rules: EdgeRules, cards: Sequence[int]) -> bool:
     """Whether the candidates of every node have few enough joint states to list them all."""
-    return all(np.prod([float(cards[j]) for j in pool]) <= MOST_JOINT_STATES for pool in rules.allowed)
+    return all(np.prod([float(cards[j]) for j in candidates]) <= MOST_JOINT_STATES for candidates in rules.allowed)
 
 
 def initial_weights(problem: NodeProblem, kind: str, rng: np.random.Generator) -> FloatArray:

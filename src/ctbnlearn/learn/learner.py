@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial
-from ctbnlearn.learn.history import History
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.progress import Progress
+from ctbnlearn.result.history import History
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, check_transitions
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, check_transitions
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -257,7 +258,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             Ignored; there for scikit-learn.
         """
         began = time.perf_counter()
-        judgement = self._judgement()
+        scoring = self._scoring()
         if not isinstance(data, (Paths, Observations)):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
@@ -265,21 +266,21 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        judgement.check(len(data.names))
+        scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         start = given_initial(self.initial_distribution, data.variables)
         if isinstance(data, Paths):
             if self.checkpoint is not None:
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
-            self._fit_complete(data, rules, judgement, possible)
+            self._fit_complete(data, rules, scoring, possible)
         else:
-            self._fit_incomplete(data, rules, judgement, possible, start)
+            self._fit_incomplete(data, rules, scoring, possible, start)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
 
-    def _judgement(self) -> Judgement:
+    def _scoring(self) -> Scoring:
         """Check the parameters that do not depend on the data."""
         for name, options in (
             ("weights", ("posterior", "mixture")),
@@ -309,7 +310,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         if self.step is not None:
             finite(self.step, "step")
         mixture = self.weights == "mixture"
-        return Judgement(
+        return Scoring(
             self.rate_prior,
             self.structure_prior,
             float(self.dirichlet) if mixture else None,
@@ -317,13 +318,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.rates == "arithmetic",
         )
 
-    def _fit_complete(
-        self, data: Paths, rules: EdgeRules, judgement: Judgement, possible: list[BoolArray | None]
-    ) -> None:
+    def _fit_complete(self, data: Paths, rules: EdgeRules, scoring: Scoring, possible: list[BoolArray | None]) -> None:
         found = fit_complete(
             data,
             rules,
-            judgement,
+            scoring,
             possible,
             precision=self.precision,
             device=self.device,
@@ -334,7 +333,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         initial = learned_initial(self.initial_distribution, data.variables, found.totals.initial)
         self._set_network(data.variables, found.problems, found.tables, initial)
         self.objective_, self.converged_, self.n_iter_ = found.value, True, 1
-        self.history_ = History([found.value], ["weights"])
+        self.history_ = History((found.value,), ("weights",))
         self.pools_: list[tuple[str, ...]] | None = None
         if found.pools is not None:
             self.pools_ = [tuple(rules.names[j] for j in pool) for pool in found.pools]
@@ -343,7 +342,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self,
         data: Observations,
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         possible: list[BoolArray | None],
         start: list[FloatArray] | None,
     ) -> None:
@@ -368,18 +367,19 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         checkpoint = None
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
-            told = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
-            checkpoint = Checkpoint(self.checkpoint, data, told, self.resume)
-        em = fit_incomplete(
-            data, rules, judgement, possible, settings, Progress(self.progress), self.callback, checkpoint
+            given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
+            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
+        last = fit_incomplete(
+            data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
-        self._set_weights(rules, em.belief.problems, em.belief.weights, em.belief.edges())
-        initial = learned_initial(self.initial_distribution, data.variables, em.found.initial)
-        self._set_network(data.variables, em.belief.problems, em.belief.tables(em.found), initial)
-        self.objective_, self.converged_, self.n_iter_ = em.history.objective[-1], em.converged, em.n_iter
-        self.history_ = em.history
-        self.pools_ = em.belief.pool_names()
-        if not em.converged:
+        belief, statistics = last.belief, last.found.statistics
+        self._set_weights(rules, belief.problems, belief.weights, belief.edges())
+        initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
+        self._set_network(data.variables, belief.problems, belief.tables(statistics), initial)
+        self.objective_, self.converged_, self.n_iter_ = last.objective, last.converged, last.n_iter
+        self.history_ = last.history
+        self.pools_ = belief.pool_names()
+        if not last.converged:
             warnings.warn(
                 f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than "
                 f"tol={self.tol} nats per trajectory and variable; raise max_iter or tol",
@@ -388,7 +388,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             )
 
     def _set_weights(
-        self, rules: EdgeRules, problems: list[NodeProblem], weights: list[FloatArray], edges: FloatArray
+        self, rules: EdgeRules, problems: Sequence[NodeProblem], weights: Sequence[FloatArray], edges: FloatArray
     ) -> None:
         self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import digamma
 
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.inference.engine import PathEngine, PathRates, by_states
+from ctbnlearn.inference.contract import PathPosterior, PathRates
+from ctbnlearn.inference.engine import PathEngine, by_states
 from ctbnlearn.structure.belief import NodeBelief, gamma_divergence
 from ctbnlearn.structure.weights import posterior_weights
 
@@ -34,13 +35,13 @@ class _Job:
         problem, projection = belief.problem, belief.projection
         rows = slice(projection.first[number], projection.first[number] + projection.sizes[number])
         self.node, self.possible = node, problem.possible
-        self.map = projection.matrix[rows]  # states of the set by joint states of the pool
+        self.map = projection.matrix[rows]  # states of the set by joint states of the active parents
         self.alpha, self.beta = problem.shape[number], problem.rate[number]
         self.a, self.b = belief.a[rows], belief.b[rows]
         self.evidence = 0.0
 
     def path_rates(self) -> tuple[FloatArray, FloatArray]:
-        """Geometric rates (U, S, S) and exit rates (U, S) on the joint states of the pool."""
+        """Geometric rates (U, S, S) and exit rates (U, S) on the joint states of the active parents."""
         geometric = np.exp(digamma(self.a) - np.log(self.b)) * self.possible
         spread = self.map.T @ geometric.reshape(len(geometric), -1)
         return spread.reshape(-1, *geometric.shape[1:]), self.map.T @ (self.a / self.b * self.possible).sum(-1)
@@ -54,10 +55,10 @@ class _Job:
 
 
 def local_weights(
-    engine: PathEngine, rates: PathRates, beliefs: Sequence[NodeBelief], chosen: Sequence[IntArray]
+    engine: PathEngine, paths: PathPosterior, beliefs: Sequence[NodeBelief], chosen: Sequence[IntArray]
 ) -> list[FloatArray]:
-    """Per node, weights of the chosen sets of its belief from their local evidence; `rates` are those of the paths."""
-    around = engine.surroundings(rates)
+    """Per node, weights of the chosen sets of its belief from their local evidence."""
+    around, rates = engine.surroundings(paths), paths.rates
     jobs = [_Job(i, k, beliefs[i]) for i, numbers in enumerate(chosen) for k in numbers]
     for some, wide in by_states([rates.cards[job.node] for job in jobs]):
         _fit(engine, rates, around, [jobs[k] for k in some], wide)
@@ -70,7 +71,8 @@ def local_weights(
 
 def _fit(engine: PathEngine, rates: PathRates, around: Any, jobs: Sequence[_Job], wide: int) -> None:
     """Fit jobs of nodes with at most `wide` states, as many side by side as suits the device."""
-    tall = rates.tables.exit.shape[1]
+    tables, sizes = engine.padded(rates).tables, rates.sizes
+    tall = tables.exit.shape[1]
     cells = max(block.dt.size for block in engine.blocks)
     most = min(MOST_JOBS[engine.device.kind], max(8, 4 * engine.device.cells // (cells * wide**2)))
     width = min(most, max(8, 1 << (len(jobs) - 1).bit_length()))
@@ -81,11 +83,9 @@ def _fit(engine: PathEngine, rates: PathRates, around: Any, jobs: Sequence[_Job]
         for _ in range(PASSES):
             geometric, leave = np.zeros((width, tall, wide, wide)), np.zeros((width, tall, wide))
             for k, job in enumerate(batch):
-                u, s = rates.sizes[job.node], rates.cards[job.node]
+                u, s = sizes[job.node], rates.cards[job.node]
                 geometric[k, :u, :s, :s], leave[k, :u, :s] = job.path_rates()
-            log_z, dwell, moves = engine.local(
-                around, rates.tables.initial, nodes, geometric, leave, mean_field=rates.mean_field
-            )
+            log_z, dwell, moves = engine.local(around, tables.initial, nodes, geometric, leave)
             for k, job in enumerate(batch):
-                u, s = rates.sizes[job.node], rates.cards[job.node]
+                u, s = sizes[job.node], rates.cards[job.node]
                 job.update(float(log_z[k]), dwell[k, :u, :s], moves[k, :u, :s, :s])

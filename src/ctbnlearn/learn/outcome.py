@@ -12,19 +12,18 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
-from ctbnlearn.result.trace import Trace
 
-MANNERS = ("callback", "progress", "checkpoint", "resume")  # these do not change what is learned
+WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume")  # on what is learned
 
 
 def run_settings(learner: Any) -> dict[str, Any]:
     """Parameters on which every round of EM depends."""
-    told = {key: value for key, value in learner.get_params(deep=False).items() if key not in MANNERS}
+    settings = {key: value for key, value in learner.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
     if learner.initial != "random":
-        del told["max_iter"], told["random_state"]
+        del settings["max_iter"], settings["random_state"]
     elif isinstance(learner.random_state, np.random.Generator):
-        del told["random_state"]  # known by its state alone, which a checkpoint keeps
-    return told
+        del settings["random_state"]  # known by its state alone, which a checkpoint keeps
+    return settings
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class FitRecord:
     @classmethod
     def of(cls, learner: Any, data: Paths | Observations, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
-        told = learner.get_params(deep=False)
-        settings = {key: plain(value) for key, value in told.items() if key not in MANNERS}
+        given = learner.get_params(deep=False)
+        settings = {key: plain(value) for key, value in given.items() if key not in WITHOUT_EFFECT}
         return cls(describe(data), settings, seconds)
 
 
@@ -52,7 +51,7 @@ def result_of(learner: Any, record: FitRecord) -> Result:
         learner.parent_set_weights_,
         np.array([max(0.0, 1.0 - float(w.sum())) for w in learner.parent_set_weights_]),
         rate_tables=learner._rate_tables,
-        history=Trace(tuple(learner.history_.objective), tuple(learner.history_.phase)),
+        history=learner.history_,
         objective=float(learner.objective_),
         converged=bool(learner.converged_),
     )

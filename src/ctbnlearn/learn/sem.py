@@ -25,12 +25,12 @@ from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial
-from ctbnlearn.learn.history import History
 from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.graph import as_adjacency
-from ctbnlearn.structure.problem import EdgeRules, Judgement, check_transitions, overall_rate
+from ctbnlearn.result.history import History
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, overall_rate
 from ctbnlearn.structure.search import SetScorer, climb, edge_grades
 from ctbnlearn.structure.tables import tables_for
 
@@ -159,15 +159,15 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        judgement = Judgement(self.rate_prior, self.structure_prior)
-        judgement.check(len(data.names))
+        scoring = Scoring(self.rate_prior, self.structure_prior)
+        scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         given = given_initial(self.initial_distribution, data.variables)
         parents = self._first_parents(rules)
         if isinstance(data, Paths):
-            self._fit_complete(data, rules, judgement, possible, parents)
+            self._fit_complete(data, rules, scoring, possible, parents)
         else:
-            self._fit_incomplete(data, rules, judgement, possible, parents, given)
+            self._fit_incomplete(data, rules, scoring, possible, parents, given)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
@@ -208,7 +208,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self,
         data: Paths,
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         possible: list[BoolArray | None],
         parents: Parents,
     ) -> None:
@@ -216,10 +216,10 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         check_allowed(totals, possible)
         mean_rates = [overall_rate(totals, i) for i in range(len(cards))]
         tables = tables_for(data, rules.allowed, rules.largest)
-        scorer = SetScorer(tables, rules, judgement, cards, mean_rates, possible)
+        scorer = SetScorer(tables, rules, scoring, cards, mean_rates, possible)
         parents = [climb(scorer, i, parents[i]) for i in range(len(cards))]
         self.objective_ = sum(scorer.score(i, [m])[0] for i, m in enumerate(parents))
-        self.history_, self.converged_, self.n_iter_ = History([self.objective_], ["parents"]), True, 1
+        self.history_, self.converged_, self.n_iter_ = History((self.objective_,), ("parents",)), True, 1
         self._maximise(data, scorer, parents, totals.initial)
         self._grade(scorer, parents)
 
@@ -227,7 +227,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self,
         data: Observations,
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         possible: list[BoolArray | None],
         parents: Parents,
         given: list[FloatArray] | None,
@@ -245,8 +245,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
 
         def expect(phase: str) -> tuple[float, SetScorer]:
             value = families.expect(self.network_)
-            self.history_.add(value, phase)
-            return value, SetScorer(families, rules, judgement, cards, mean_rates, possible)
+            self.history_ = self.history_.then(value, phase)
+            return value, SetScorer(families, rules, scoring, cards, mean_rates, possible)
 
         phase = "rates"
         for n_iter in range(1, self.max_iter + 1):
@@ -280,16 +280,22 @@ class StructuralEM(FittedNetwork, BaseEstimator):
 
     def _families(self, data: Observations, rules: EdgeRules, alone: Sequence[FloatArray]) -> Families:
         """The E-step that was asked for; `alone` are the rates of variables that do not drive each other."""
+        from ctbnlearn.inference.contract import Effort
         from ctbnlearn.inference.engine import PathEngine, default_step
         from ctbnlearn.learn.em import Schedule
-        from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
+        from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies, family_padding
 
         if self.engine == "exact":
             return ExactFamilies(data, rules)
-        step = default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step
-        paths = PathEngine(data, step, precision=self.precision, device=self.device)
-        tol, mean_field = self.tol * len(data.names), self.inference == "mean_field"
-        return VariationalFamilies(data, rules, paths, tol, Schedule.max_sweeps, mean_field)
+        paths = PathEngine(
+            data,
+            default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step,
+            mean_field=self.inference == "mean_field",
+            padding=family_padding(rules, [v.n_states for v in data.variables]),
+            precision=self.precision,
+            device=self.device,
+        )
+        return VariationalFamilies(rules, paths, Effort(self.tol * len(data.names), Schedule.max_sweeps))
 
     def _maximise(
         self, data: Paths | Observations, scorer: SetScorer, parents: Parents, starts: Sequence[FloatArray]

@@ -24,10 +24,10 @@ from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.result import exports
 from ctbnlearn.result.folder import check_target, write_folder
+from ctbnlearn.result.history import History
 from ctbnlearn.result.page import write_report
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
-from ctbnlearn.result.trace import Trace
 from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
@@ -173,7 +173,7 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         weights,
         arrays["remaining"],
         tables,
-        Trace(tuple(arrays["history"].tolist()), tuple(manifest["phases"])),
+        History(tuple(arrays["history"].tolist()), tuple(manifest["phases"])),
         float(arrays["objective"][0]),
         bool(manifest["converged"]),
         [_unit(k, entry, arrays, network.names) for k, entry in enumerate(manifest["units"])],

@@ -14,8 +14,8 @@ from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.result.effects import UNKNOWN, Effect, edge_effect
+from ctbnlearn.result.history import History
 from ctbnlearn.result.rate_table import RateTable
-from ctbnlearn.result.trace import Trace
 from ctbnlearn.result.unit import Unit
 from ctbnlearn.structure.parent_sets import ParentSets
 
@@ -42,12 +42,12 @@ class Result:
         Per node the weight of the sets that are not listed.
     rate_tables : tuple of tuples of RateTable
         Per node the posterior of its rates under some of its parent sets, the most probable set first.
-    history : Trace
+    history : History
         The objective after every step.
     objective : float
         Its last value.
     converged : bool
-        Whether the fit has settled.
+        Whether the fit has converged.
     units : tuple of Unit
         Smoothed states of some trajectories, for the report; see `ctbnlearn.result.unit.smooth_units`.
     manifest : dict
@@ -70,7 +70,7 @@ class Result:
     parent_set_weights: Sequence[FloatArray]
     remaining: FloatArray = field(default_factory=lambda: np.empty(0))  # empty: nothing
     rate_tables: Sequence[Sequence[RateTable]] = ()  # empty: none kept
-    history: Trace = field(default_factory=Trace)
+    history: History = field(default_factory=History)
     objective: float = float("nan")
     converged: bool = True
     units: Sequence[Unit] = ()

@@ -19,12 +19,12 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.rows import Rows
+from ctbnlearn.inference.rows import Rows, RowSource
 from ctbnlearn.inference.variational import Tables
 from ctbnlearn.structure import pair_kernels as kernels
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
-from ctbnlearn.structure.problem import EdgeRules, Judgement
+from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 BEYOND = np.iinfo(np.int32).max  # a column that is not there
 KEEP = 64  # parent sets of a node that are listed
@@ -137,7 +137,7 @@ class AllPairs:
     ----------
     cards
         Number of states of every node.
-    rules, judgement
+    rules, scoring
         Which sets are admitted, and their priors; posterior weights only.
     mean_rates
         Per node its overall rate, for rate_prior="auto".
@@ -153,7 +153,7 @@ class AllPairs:
         self,
         cards: Sequence[int],
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         mean_rates: Sequence[float],
         possible: Sequence[BoolArray | None],
         products: str,
@@ -177,11 +177,11 @@ class AllPairs:
         self._need: BoolArray = np.zeros((n, n + 1), bool)
         for i in range(n):
             allowed = list(rules.allowed[i])
-            prior = rate_prior(judgement.rate_prior, agents, cards, allowed, rules.max_parents, mean_rates[i])
+            prior = rate_prior(scoring.rate_prior, agents, cards, allowed, rules.max_parents, mean_rates[i])
             for kind, shape, rate in zip(kinds, *prior):
                 self._shape[kind][i], self._rate[kind][i] = shape, rate
             by_size, odds = log_prior_parts(
-                judgement.structure_prior, n, i, allowed, rules.required[i], min(rules.limit(i), 2)
+                scoring.structure_prior, n, i, allowed, rules.required[i], min(rules.limit(i), 2)
             )
             self._by_size[i, : len(by_size)] = by_size
             self._odds[i, allowed] = odds[allowed]
@@ -190,7 +190,7 @@ class AllPairs:
 
     def run(
         self,
-        rows: list[Rows] | Callable[[], Iterable[Rows]],
+        rows: RowSource,
         tables: Tables,
         progress: Callable[[int], Any] | None = None,
     ) -> PairResult:

@@ -7,6 +7,9 @@ a = alpha + pi(m) E[M], b = beta + pi(m) E[T], and R~ = prod_m (a_m / b_m)^pi(m)
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
@@ -15,45 +18,66 @@ from ctbnlearn.structure.problem import NodeProblem
 from ctbnlearn.structure.projection import Projection
 
 
+@dataclass(frozen=True, eq=False)
 class NodeBelief:
     """Weights and rate posteriors of one node over parent sets inside its active parents.
 
-    Parameters
+    Attributes
     ----------
     problem
         The parent sets and their priors.
     projection
         Their map to the joint table of the active parents.
     weights : (n_sets,)
-        Initial weights.
+        Weights of the sets.
+    dwell, transitions : (rows, S), (rows, S, S)
+        Expected statistics of the parent sets, one row per state of each.
     """
 
-    def __init__(self, problem: NodeProblem, projection: Projection, weights: FloatArray) -> None:
-        self.problem, self.projection, self.weights = problem, projection, weights
-        rows = (len(projection.owner), *problem.possible.shape)
-        self._prior_shape = problem.shape[projection.owner][:, None, None]
-        self._prior_rate = problem.rate[projection.owner][:, None, None]
-        self.a: FloatArray = np.broadcast_to(self._prior_shape, rows)
-        self.b: FloatArray = np.broadcast_to(self._prior_rate, (*rows[:2], 1))
+    problem: NodeProblem
+    projection: Projection
+    weights: FloatArray
+    dwell: FloatArray
+    transitions: FloatArray
 
-    def update_rates(self, dwell: FloatArray, transitions: FloatArray) -> None:
-        """Rate posteriors from expected statistics on the joint states (U, S) and (U, S, S), at the weights held."""
-        self.set_rows(self.projection.gather(dwell), self.projection.gather(transitions))
+    @classmethod
+    def of_prior(cls, problem: NodeProblem, projection: Projection, weights: FloatArray) -> NodeBelief:
+        """What is believed before anything was seen."""
+        moves = np.zeros((len(projection.owner), *problem.possible.shape))
+        return cls(problem, projection, weights, moves[..., 0], moves)
 
-    def set_rows(self, dwell: FloatArray, transitions: FloatArray) -> None:
-        """Rate posteriors from the tables of the parent sets, one row per state of each: (rows, S), (rows, S, S)."""
-        self.dwell, self.transitions = dwell, transitions
-        share = 1.0 if self.problem.barrier is None else self._share()
-        self.a = self._prior_shape + share * transitions
-        self.b = self._prior_rate + share * dwell[..., None]
+    @cached_property
+    def a(self) -> FloatArray:
+        """Shapes of the rate posteriors (rows, S, S)."""
+        return self._prior_shape + self._counted() * self.transitions
 
-    def update_weights(self) -> None:
-        """Best weights for the statistics held, and the rate posteriors that go with them."""
-        self.weights = self.problem.weights(list(self.projection.groups(self.dwell, self.transitions)))
-        self.set_rows(self.dwell, self.transitions)
+    @cached_property
+    def b(self) -> FloatArray:
+        """Rates of the rate posteriors (rows, S, 1)."""
+        return self._prior_rate + self._counted() * self.dwell[..., None]
+
+    @property
+    def _prior_shape(self) -> FloatArray:
+        return self.problem.shape[self.projection.owner][:, None, None]
+
+    @property
+    def _prior_rate(self) -> FloatArray:
+        return self.problem.rate[self.projection.owner][:, None, None]
 
     def _share(self) -> FloatArray:
         return self.weights[self.projection.owner][:, None, None]
+
+    def _counted(self) -> FloatArray | float:
+        """The part of the statistics that counts for the rates."""
+        return 1.0 if self.problem.barrier is None else self._share()
+
+    def with_statistics(self, dwell: FloatArray, transitions: FloatArray) -> NodeBelief:
+        """The same weights with other statistics, on the joint states: (U, S) and (U, S, S)."""
+        return replace(self, dwell=self.projection.gather(dwell), transitions=self.projection.gather(transitions))
+
+    def with_best_weights(self) -> NodeBelief:
+        """The same statistics with the best weights for them."""
+        return replace(self, weights=self.problem.weights(list(self.projection.groups(self.dwell, self.transitions))))
 
     def path_rates(self) -> tuple[FloatArray, FloatArray]:
         """Geometric and arithmetic mean rates on the joint states, each (U, S, S), zero where nothing can happen."""

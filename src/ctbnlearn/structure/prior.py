@@ -73,11 +73,11 @@ def rate_prior(
         return ones * float(prior[0]), ones * float(prior[1])
     log_card = np.log(np.append(np.asarray(cards, float), 1.0))  # the last entry serves the -1 padding
     own = log_card[sets.members].sum(1)
-    pool = log_card[list(allowed)]
+    candidates = log_card[list(allowed)]
     if max_parents is None or max_parents >= len(allowed):
-        factor = np.exp(pool.sum() - own)
+        factor = np.exp(candidates.sum() - own)
     else:
-        factor = np.exp(pool.mean() * (max_parents - sets.sizes))
+        factor = np.exp(candidates.mean() * (max_parents - sets.sizes))
     return prior.shape * factor, prior.rate * factor
 
 

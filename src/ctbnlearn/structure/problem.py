@@ -75,9 +75,9 @@ class EdgeRules:
             raise ParameterError(
                 f"the required edge {names[j]!r} -> {names[i]!r} is not among `candidates`; add it there or drop it"
             )
-        pools = tuple(tuple(int(j) for j in np.flatnonzero(allowed[:, i])) for i in range(n))
+        admitted = tuple(tuple(int(j) for j in np.flatnonzero(allowed[:, i])) for i in range(n))
         needs = tuple(tuple(int(j) for j in np.flatnonzero(must[:, i])) for i in range(n))
-        rules = cls(tuple(names), pools, needs, None if max_parents is None else int(max_parents))
+        rules = cls(tuple(names), admitted, needs, None if max_parents is None else int(max_parents))
         for i in range(n):
             if len(needs[i]) > rules.limit(i):
                 raise ParameterError(
@@ -88,8 +88,8 @@ class EdgeRules:
 
     def limit(self, node: int) -> int:
         """Largest number of parents of a node."""
-        pool = len(self.allowed[node])
-        return pool if self.max_parents is None else min(self.max_parents, pool)
+        most = len(self.allowed[node])
+        return most if self.max_parents is None else min(self.max_parents, most)
 
     @property
     def largest(self) -> int:
@@ -123,7 +123,7 @@ def exogenous_nodes(exogenous: Any, names: Sequence[str]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Scoring:
     """How parent sets are weighed: priors, and which kind of weights.
 
     Attributes
@@ -167,7 +167,7 @@ class NodeProblem:
     barrier
         None for posterior weights; lambda for mixture weights.
     arithmetic
-        See `Judgement`.
+        See `Scoring`.
     """
 
     sets: ParentSets
@@ -185,19 +185,19 @@ class NodeProblem:
         sets: ParentSets,
         rules: EdgeRules,
         cards: Sequence[int],
-        judgement: Judgement,
+        scoring: Scoring,
         mean_rate: float,
         possible: BoolArray | None = None,
     ) -> NodeProblem:
         """Work out the priors of given sets of a node; `mean_rate` is its overall rate for rate_prior="auto"."""
-        shape, rate = rate_prior(judgement.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate)
+        shape, rate = rate_prior(scoring.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate)
         by_size, odds = log_prior_parts(
-            judgement.structure_prior, len(cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
+            scoring.structure_prior, len(cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
         )
         off = ~np.eye(cards[node], dtype=bool)
         barrier = None
-        if judgement.concentration is not None:
-            barrier = (1.0 - judgement.concentration) * (16 / len(sets) if judgement.scaled else 1.0)
+        if scoring.concentration is not None:
+            barrier = (1.0 - scoring.concentration) * (16 / len(sets) if scoring.scaled else 1.0)
         return cls(
             sets,
             shape,
@@ -205,7 +205,7 @@ class NodeProblem:
             by_size[sets.sizes] + np.append(odds, 0.0)[sets.members].sum(1),
             off if possible is None else possible & off,
             barrier,
-            judgement.arithmetic,
+            scoring.arithmetic,
         )
 
     def take(self, index: IntArray) -> NodeProblem:

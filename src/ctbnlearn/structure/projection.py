@@ -16,21 +16,22 @@ from ctbnlearn.structure.tables import Group
 
 
 class Projection:
-    """Maps between joint states of `pool` and states of the parent sets inside it.
+    """Maps between joint states of some parents and states of the parent sets inside them.
 
     Parameters
     ----------
-    pool
-        Active parents, in the order of the joint table.
+    parents
+        Whose joint states, in the order of the joint table: active parents, or all candidates.
     sets
-        Parent sets, all inside the pool.
+        Parent sets, all inside `parents`.
     cards
         Number of states of every variable.
     """
 
-    def __init__(self, pool: Sequence[int], sets: ParentSets, cards: Sequence[int]) -> None:
-        size = int(np.prod([cards[j] for j in pool], dtype=int))
-        digits = dict(zip(pool, np.unravel_index(np.arange(size), [cards[j] for j in pool]))) if pool else {}
+    def __init__(self, parents: Sequence[int], sets: ParentSets, cards: Sequence[int]) -> None:
+        self.parents = tuple(parents)
+        size = int(np.prod([cards[j] for j in parents], dtype=int))
+        digits = dict(zip(parents, np.unravel_index(np.arange(size), [cards[j] for j in parents]))) if parents else {}
         self.sizes: IntArray = np.append(np.asarray(cards), 1)[sets.members].prod(1)
         self.first: IntArray = np.concatenate([[0], np.cumsum(self.sizes)])[:-1]
         self.owner: IntArray = np.repeat(np.arange(len(sets)), self.sizes)

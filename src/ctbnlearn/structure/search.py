@@ -20,7 +20,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Judgement, NodeProblem, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate
 from ctbnlearn.structure.tables import Tables, tables_for
 
 
@@ -119,12 +119,12 @@ def _search(
     if not isinstance(paths, Paths):
         raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
     rules = EdgeRules.build(paths.names, *edge_rules)
-    judgement = Judgement(rate_prior, structure_prior)
-    judgement.check(len(paths.names))
+    scoring = Scoring(rate_prior, structure_prior)
+    scoring.check(len(paths.names))
     totals = count_statistics(paths)
     mean_rates = [overall_rate(totals, i) for i in range(len(paths.names))]
     cards = [v.n_states for v in paths.variables]
-    scorer = SetScorer(tables_for(paths, rules.allowed, rules.largest), rules, judgement, cards, mean_rates)
+    scorer = SetScorer(tables_for(paths, rules.allowed, rules.largest), rules, scoring, cards, mean_rates)
     parents, best_scores = {}, {}
     for i, name in enumerate(paths.names):
         best = climb(scorer, i, rules.required[i], walk)
@@ -140,7 +140,7 @@ class SetScorer:
     ----------
     tables
         Where the dwell and transition tables of a set come from, counted or expected.
-    rules, judgement
+    rules, scoring
         Which sets there are and how they are judged.
     cards, mean_rates
         Number of states and overall rate of every node.
@@ -152,12 +152,12 @@ class SetScorer:
         self,
         tables: Tables,
         rules: EdgeRules,
-        judgement: Judgement,
+        scoring: Scoring,
         cards: Sequence[int],
         mean_rates: Sequence[float],
         possible: Sequence[BoolArray | None] | None = None,
     ) -> None:
-        self.tables, self.rules, self.judgement = tables, rules, judgement
+        self.tables, self.rules, self.scoring = tables, rules, scoring
         self.cards, self.mean_rates = list(cards), list(mean_rates)
         self.possible = [None] * len(self.cards) if possible is None else list(possible)
         self._seen: list[dict[tuple[int, ...], float]] = [{} for _ in cards]
@@ -174,7 +174,7 @@ class SetScorer:
             members[k, : len(s)] = s
         block = ParentSets(members, self.rules.names)
         mean_rate = self.mean_rates[node]
-        return NodeProblem.build(node, block, self.rules, self.cards, self.judgement, mean_rate, self.possible[node])
+        return NodeProblem.build(node, block, self.rules, self.cards, self.scoring, mean_rate, self.possible[node])
 
     def score(self, node: int, sets: Sequence[tuple[int, ...]]) -> list[float]:
         """Scores of some sets of a node; none is scored twice."""

@@ -51,19 +51,19 @@ class Tables(Protocol):
 class TallyTables:
     """Tables of any parent sets, by counting rows.
 
-    The rows of a node are first merged: one per distinct joint state of the node and its pool.
+    The rows of a node are first merged: one per distinct joint state of the node and its candidates.
     """
 
-    def __init__(self, paths: Paths, pools: Sequence[Sequence[int]]) -> None:
+    def __init__(self, paths: Paths, candidates: Sequence[Sequence[int]]) -> None:
         self.cards = [v.n_states for v in paths.variables]
-        self.pools = [tuple(pool) for pool in pools]
+        self.candidates = [tuple(some) for some in candidates]
         self._intervals = [block.intervals() for block in paths.blocks()]
         self._merged: dict[int, tuple[NDArray[Any], FloatArray, FloatArray]] = {}
 
     def _rows(self, node: int) -> tuple[NDArray[Any], FloatArray, FloatArray]:
-        """Distinct joint states of (pool, node), their dwell time, and their jumps to every state."""
+        """Distinct joint states of (candidates, node), their dwell time, and their jumps to every state."""
         if node not in self._merged:
-            columns = [*self.pools[node], node]
+            columns = [*self.candidates[node], node]
             card = self.cards[node]
             states, dwell, jumps = [], [], []
             for rows in self._intervals:
@@ -84,10 +84,10 @@ class TallyTables:
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of all the sets of a node, one group per number of parent states."""
         joint, time, moves = self._rows(node)
-        pool, card = self.pools[node], self.cards[node]
-        columns = {j: k for k, j in enumerate(pool)}
-        cards = [self.cards[j] for j in (*pool, node)]
-        own = len(pool)
+        candidates, card = self.candidates[node], self.cards[node]
+        columns = {j: k for k, j in enumerate(candidates)}
+        cards = [self.cards[j] for j in (*candidates, node)]
+        own = len(candidates)
         sizes = np.append(np.asarray(self.cards), 1)[sets.members].prod(1)
         for size in np.unique(sizes):
             index = np.flatnonzero(sizes == size)
@@ -219,8 +219,8 @@ def expansion(cards: Sequence[int]) -> FloatArray:
     return out
 
 
-def tables_for(paths: Paths, pools: Sequence[Sequence[int]], largest: int) -> Tables:
+def tables_for(paths: Paths, candidates: Sequence[Sequence[int]], largest: int) -> Tables:
     """The quicker way to the tables of sets up to size `largest`."""
     if largest <= 2:
         return PairTables(paths)
-    return TallyTables(paths, pools)
+    return TallyTables(paths, candidates)
