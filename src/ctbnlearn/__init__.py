@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ctbnlearn.data.writers import write_paths as write_paths
     from ctbnlearn.data.writers import write_table as write_table
     from ctbnlearn.errors import CtbnlearnError as CtbnlearnError
+    from ctbnlearn.inference.methods import Exact as Exact
+    from ctbnlearn.inference.methods import MeanField as MeanField
+    from ctbnlearn.inference.methods import Sampling as Sampling
+    from ctbnlearn.inference.methods import Star as Star
     from ctbnlearn.inference.statistics import Statistics as Statistics
     from ctbnlearn.inference.statistics import count_statistics as count_statistics
     from ctbnlearn.learn.ctpc import CTPC as CTPC
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from ctbnlearn.result.result import Result as Result
     from ctbnlearn.structure.metrics import edge_scores as edge_scores
     from ctbnlearn.structure.metrics import interpolated_aupr as interpolated_aupr
+    from ctbnlearn.structure.mixture import Mixture as Mixture
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
     from ctbnlearn.structure.search import hill_climb as hill_climb
     from ctbnlearn.structure.search import tabu_search as tabu_search
@@ -52,14 +57,19 @@ _HOME = {
     "CTBN": "model.ctbn",
     "CTPC": "learn.ctpc",
     "CtbnlearnError": "errors",
+    "Exact": "inference.methods",
     "GaussianNoise": "data.noise",
     "LabelNoise": "data.noise",
+    "MeanField": "inference.methods",
+    "Mixture": "structure.mixture",
     "Observations": "data.observations",
     "Paths": "data.paths",
     "ProjectedPrior": "structure.prior",
     "RateTable": "result.rate_table",
     "Result": "result.result",
+    "Sampling": "inference.methods",
     "Segments": "data.segments",
+    "Star": "inference.methods",
     "Statistics": "inference.statistics",
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-compiled: Any = njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)
+compiled: Any = njit(**{"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True})
 
 
 def streams(seed: Any, count: int) -> NDArray[Any]:

@@ -48,7 +48,11 @@ def test_marginals_are_those_of_the_joint_chain(name, noise):
 def test_conditional_initial_distribution():
     net = cl.random_network(3, max_parents=1, coupling=0.8, rng=4)
     names = net.names
-    initial = {names[0]: [0.2, 0.8], names[1]: ([names[0]], [[0.9, 0.1], [0.05, 0.95]]), names[2]: ([names[1]], [[0.7, 0.3], [0.1, 0.9]])}
+    initial = {
+        names[0]: [0.2, 0.8],
+        names[1]: ([names[0]], [[0.9, 0.1], [0.05, 0.95]]),
+        names[2]: ([names[1]], [[0.7, 0.3], [0.1, 0.9]]),
+    }
     net = cl.CTBN(
         net.variables,
         {n: [names[j] for j in net.parents[i]] for i, n in enumerate(names)},
@@ -95,5 +99,5 @@ def test_impossible_observations_are_refused_by_name():
     net = cl.CTBN({"a": ("off", "on")}, {}, {"a": [[[0.0, 0.0], [1.0, -1.0]]]}, {"a": [1.0, 0.0]})
     table = pyarrow.table({"id": [1, 1], "time": [0.0, 1.0], "a": ["off", "on"]})
     obs = cl.read_table(table, trajectory="id", time="time")
-    with pytest.raises(DataError, match="trajectory 1.*'a'.*cannot happen"):
+    with pytest.raises(DataError, match=r"trajectory 1.*'a'.*cannot happen"):
         sampled.smooth(net, obs, [0.5])

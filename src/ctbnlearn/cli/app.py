@@ -79,7 +79,13 @@ def learn(
     exogenous: Annotated[
         str | None, typer.Option(metavar="A,B", help="Variables that nothing drives: no edges into them.")
     ] = None,
-    max_iter: Annotated[int | None, typer.Option(min=1, help="Rounds of EM at most.")] = None,
+    inference: Annotated[
+        str | None, typer.Option(help="auto, sampling, exact, star or mean_field: how paths are inferred.")
+    ] = None,
+    sweeps: Annotated[int | None, typer.Option(min=1, help="Sweeps of every chain at most, of sampling.")] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(min=1, help="Rounds of EM at most, with --inference star, exact or mean_field.")
+    ] = None,
     show: Annotated[
         str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
     ] = None,
@@ -124,6 +130,8 @@ def learn(
         "forbidden": forbidden,
         "required": required,
         "exogenous": _words(exogenous),
+        "inference": inference,
+        "sweeps": sweeps,
         "max_iter": max_iter,
         "start": start,
         "end": end,

@@ -92,6 +92,7 @@ def fit(
     """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
     from sklearn.exceptions import ConvergenceWarning
 
+    from ctbnlearn.inference.methods import Iterated
     from ctbnlearn.learn.learner import StructureLearner
 
     read_seconds = progress.elapsed
@@ -103,7 +104,12 @@ def fit(
         warnings.simplefilter("always")
         learner = StructureLearner(**{"progress": progress.say, **learner_settings})
         size = data.n_trajectories * len(data.variables)
-        learner.callback = lambda k, value: progress.round(k, value, learner.tol * size, learner.max_iter - k)
+
+        def tell_round(k: int, value: float) -> None:
+            if isinstance(method := learner.inference_, Iterated):
+                progress.round(k, value, method.tol * size, method.max_iter - k)
+
+        learner.callback = tell_round
         result = learner.fit(data).result_
     told = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
     manifest = dict(result.manifest)
@@ -114,7 +120,7 @@ def fit(
     if isinstance(data, Observations):
         progress.phase("smoothing units for the report")
         try:
-            units = smooth_units(result.network, data, show)
+            units = smooth_units(result.network, data, show, learner.inference_)
         except Exception as problem:  # keep what was learned, whatever it is
             manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)
@@ -143,9 +149,9 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
             print(f"note: {visible(warning)}")
         print(f"written to {visible(out)}")
     if not result.converged:
-        sys.stderr.write(
-            "ctbnlearn: EM has not converged; the result is written, but raise --max-iter for a better one\n"
-        )
+        sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"
+        what, more = ("chains do not agree", "--sweeps") if sampled else ("EM has not converged", "--max-iter")
+        sys.stderr.write(f"ctbnlearn: {what}; the result is written, but raise {more} for a better one\n")
         return NOT_CONVERGED
     return 0
 

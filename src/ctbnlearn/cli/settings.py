@@ -32,6 +32,8 @@ READING = {
 GRAPHS = ("candidates", "forbidden", "required")
 LEARNING: dict[str, tuple[str, Any]] = {
     "max_parents": ("a whole number", int),
+    "inference": (TEXT, str),
+    "sweeps": ("a whole number", int),
     "max_iter": ("a whole number", int),
     "seed": ("a whole number", int),
     "checkpoint": ("the path of a folder", str),
@@ -80,11 +82,36 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
-    for key in ("max_parents", "max_iter", "checkpoint", "exogenous"):
+    for key in ("max_parents", "checkpoint", "exogenous"):
         learner.update({key: told[key]} if key in told else {})
+    if any(key in told for key in ("inference", "sweeps", "max_iter")):
+        learner["inference"] = _method(told)
     if "seed" in told:
         learner["random_state"] = told["seed"]
     return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told})
+
+
+def _method(told: Mapping[str, Any]) -> Any:
+    """The method of inference asked for; a limit says of which kind it is."""
+    from ctbnlearn.inference.methods import AUTO, METHODS, Iterated, Sampling
+
+    name = told.get("inference", AUTO)
+    if name not in (AUTO, *METHODS):
+        raise ParameterError(f"inference must be one of {named((AUTO, *METHODS))}, not {shown(name)}")
+    kind = METHODS.get(name)
+    if "sweeps" in told:
+        if kind not in (None, Sampling) or "max_iter" in told:
+            raise ParameterError(
+                "sweeps (--sweeps) are those of sampling; leave them out, or set inference to sampling"
+            )
+        return Sampling(sweeps=told["sweeps"])
+    if "max_iter" in told:
+        if kind is None or not issubclass(kind, Iterated):
+            raise ParameterError(
+                "max_iter (--max-iter) limits the rounds of EM: set --inference star or exact, or give --sweeps"
+            )
+        return kind(max_iter=told["max_iter"])
+    return name
 
 
 def _read(path: Path) -> dict[str, Any]:

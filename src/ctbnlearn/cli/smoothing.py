@@ -18,6 +18,8 @@ from ctbnlearn.data.files import write_atomic
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.texts import label_text
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference import known
+from ctbnlearn.inference.methods import from_settings
 
 
 def run_smooth(
@@ -49,7 +51,7 @@ def run_smooth(
             grid = obs.start[:, None] + (obs.end - obs.start)[:, None] * np.linspace(0, 1, points)
         use_cache()
         progress.phase("smoothing")
-        found = cl.variational.smooth(result.network, obs, grid)
+        found = known.smooth(result.network, obs, grid, from_settings(result.manifest.get("inference")))
     table = _table(obs, np.broadcast_to(grid, (obs.n_trajectories, np.shape(grid)[-1])), found)
     if out is None:
         pyarrow.csv.write_csv(table, pyarrow.PythonFile(sys.stdout.buffer, "w"))

@@ -70,7 +70,9 @@ def draw_observations(paths: Paths, graph: int) -> Observations:
     return observe(paths, n_times=OBSERVATIONS, noise=GaussianNoise(variance=VARIANCE), rng=rng)
 
 
-def learner(weights: str, max_parents: int | None = None, quick: bool = False, **others: Any) -> StructureLearner:
+def learner(
+    weights: str, max_parents: int | None = None, quick: bool = False, initial: str | None = None, **others: Any
+) -> StructureLearner:
     """The learner of every experiment.
 
     Parameters
@@ -79,20 +81,26 @@ def learner(weights: str, max_parents: int | None = None, quick: bool = False, *
         "mixture" (the paper's model), "posterior" (our defaults) or "exact" (the paper's score: posterior weights with
         its prior of the rates and a flat prior of the structures).
     max_parents
-        None searches exhaustively; a number K greedily, with the paper's closure (arithmetic path rates).
+        None searches exhaustively; a number K greedily, with the paper's closure for mixture weights.
     quick
-        On a coarse time grid.
+        On a coarse time grid, or with few sweeps.
+    initial
+        Weights to start from, as in `Star`; posterior weights then come from EM, too.
     others
         Further parameters of `StructureLearner`.
     """
+    from ctbnlearn.inference.methods import Sampling, Star
     from ctbnlearn.learn.learner import StructureLearner
 
-    if quick:
-        others["step"] = QUICK_STEP
+    em: dict[str, Any] = {"step": QUICK_STEP} if quick else {}
+    if initial is not None:
+        em["initial"] = initial
     if weights == "mixture":
-        return StructureLearner.paper(exhaustive=max_parents is None, max_parents=max_parents, **others)
-    if max_parents is not None:
-        others = {"max_parents": max_parents, "rates": "arithmetic", **others}
+        return StructureLearner.paper(exhaustive=max_parents is None, max_parents=max_parents, **em, **others)
+    if initial is not None:
+        others["inference"] = Star(**em)
+    elif quick:
+        others["inference"] = Sampling(chains=2, sweeps=48)
     if weights == "exact":
         others = {"rate_prior": PAPER_PRIOR, "structure_prior": "flat", **others}
-    return StructureLearner(**others)
+    return StructureLearner(max_parents, **others)

@@ -46,10 +46,10 @@ def estimator(method: str, quick: bool) -> Any:
     """What is timed."""
     if method != "structural EM":
         return protocol.learner(method, MAX_PARENTS, quick)
+    from ctbnlearn.inference.methods import Star
     from ctbnlearn.learn.sem import StructuralEM
 
-    step = protocol.QUICK_STEP if quick else None
-    return StructuralEM(MAX_PARENTS, engine="variational", max_iter=1, step=step)
+    return StructuralEM(MAX_PARENTS, inference=Star(step=protocol.QUICK_STEP if quick else None), max_iter=1)
 
 
 def run(cell: Cell, options: Options) -> Tables:

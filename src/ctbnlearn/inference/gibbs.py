@@ -3,7 +3,7 @@
 The path of node i given its Markov blanket is a jump process with rates R_i(x, x' | u(t)), weighed at every moment by
 its children, exp(-exit_c dt) while they rest and R_c(y, y' | u_c) where they jump, and by its observations. To draw it
 
-1. add to the jumps of its present path virtual ones at rate Omega(u) - exit_i(x | u), Omega = `UNIFORM` x the largest exit;
+1. add virtual jumps to those of its present path, at rate Omega(u) - exit_i(x | u), Omega some times the largest exit;
 2. forget the states; on these times x is a discrete chain with transitions I + Q(u) / Omega(u): filter forwards;
 3. draw the states backwards, and keep the times at which they change.
 
@@ -287,11 +287,15 @@ def find_blankets(net: Net) -> Blanket:
     for i in range(n):
         for c in range(child_first[i], child_first[i + 1]):
             bound += 1 + net.n_parents[child[c]]
-    first, source, own = np.zeros(n + 1, np.int64), np.empty(bound, np.int64), np.zeros(bound, np.int64)
+    first, source, own = np.zeros(n + 1, np.int64), np.empty(bound, np.int64), np.empty(bound, np.int64)
     as_child, touch_first = np.empty(bound, np.int64), np.zeros(bound + 1, np.int64)
     touched, touch_stride = np.empty(bound, np.int64), np.empty(bound, np.int64)
     place = np.empty(n, np.int64)
-    place[:], as_child[:] = -1, -1
+    for k in range(n):
+        place[k] = -1
+    for k in range(bound):
+        as_child[k] = -1
+        own[k] = 0
     s = t = 0
     for i in range(n):
         begin = s
@@ -328,10 +332,12 @@ def find_blankets(net: Net) -> Blanket:
 NONE, NO_POINTS, NO_SLOTS, IMPOSSIBLE = 0, 1, 2, 3  # what keeps a draw from going on
 
 
-def draw_paths(seen: Seen, paths: Paths, net: Net, start: Start, points: int = 256) -> tuple[Paths, tuple[int, int] | None]:
+def draw_paths(
+    seen: Seen, paths: Paths, net: Net, start: Start, points: int = 256
+) -> tuple[Paths, tuple[int, int] | None]:
     """Draw all nodes of all trajectories once, one after another.
 
-    Returns the paths, whose arrays may have grown, and the trajectory and node whose observations are impossible, if any.
+    Returns the paths, whose arrays may have grown, and trajectory and node of observations that are impossible, if any.
     """
     around = find_blankets(net)
     b = i = 0
@@ -361,7 +367,9 @@ def _draw(
     first, source, own, as_child = around.first, around.source, around.own, around.as_child
     touch_first, touched, touch_stride = around.touch_first, around.touched, around.touch_stride
     child_first, child, child_stride = around.child_first, around.child, around.child_stride
-    n, widest = len(cards), cards.max()
+    n, widest = len(cards), 0
+    for i in range(n):
+        widest = max(widest, cards[i])
     pointer, last, state = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     child_state, config = np.empty(n, np.int64), np.empty(n, np.int64)  # config: with the node itself in state 0
     alpha, log_weight, hazard, weight = np.empty(widest), np.empty(widest), np.empty(widest), np.empty(widest)
@@ -400,7 +408,9 @@ def _draw(
                 hazard[x] = 0.0
                 for c in range(n_children):
                     j = child[c0 + c]
-                    hazard[x] += exit_rate[leave[j] + (config[c] + x * child_stride[c0 + c]) * cards[j] + child_state[c]]
+                    hazard[x] += exit_rate[
+                        leave[j] + (config[c] + x * child_stride[c0 + c]) * cards[j] + child_state[c]
+                    ]
             # forwards
             now = seen.start[b]
             x_old = int(begin[b, i])
@@ -595,6 +605,7 @@ def compact(paths: Paths) -> Paths:
 def refuse(obs: Observations, trajectory: int, node: int) -> None:
     """Raise where observations have probability zero."""
     raise DataError(
-        f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: its states "
-        "follow each other in a way that `transitions` or the initial distribution rule out; allow it or correct the data"
+        f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: "
+        "`transitions` or the initial distribution rule out how its states follow each other; allow it or correct the "
+        "data"
     )

@@ -12,6 +12,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference import gibbs
@@ -19,10 +20,9 @@ from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
 from ctbnlearn.structure import set_draws
-from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem
-from ctbnlearn.structure.problem import Judgement as Scoring
+from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
@@ -45,11 +45,16 @@ class Task(NamedTuple):
         """Number of states of every variable."""
         return [int(c) for c in self.seen.cards]
 
-    @property
-    def gap(self) -> float:
-        """Typical time between two observations of a variable."""
-        span = float((self.seen.end - self.seen.start).sum())
-        return span / max(1.0, len(self.seen.times) / len(self.seen.cards)) if span > 0 else 1.0
+    def apparent_rates(self) -> FloatArray:
+        """Changes of every node between one observation and the next, at the most likely states, per unit of time."""
+        time = max(float((self.seen.end - self.seen.start).sum()), 1e-300)
+        changes = np.ones(len(self.cards))
+        for i, card in enumerate(self.cards):
+            rows = self.seen.rows[i]
+            table = self.seen.log_likelihood[self.seen.place[i] + rows[0] * card : self.seen.place[i] + rows[-1] * card]
+            state, unit = table.reshape(-1, card).argmax(1), np.repeat(np.arange(len(rows) - 1), np.diff(rows))
+            changes[i] += ((state[1:] != state[:-1]) & (unit[1:] == unit[:-1])).sum()
+        return changes / time
 
     def problem(self, node: int, sets: Sequence[Sequence[int]], mean_rates: FloatArray) -> NodeProblem:
         """Priors of some parent sets of a node."""
@@ -97,9 +102,10 @@ class Chain:
         self.set_cores([()] * n)
         self.evidence = 0.0
         self.stopped = False
-        for i, card in enumerate(cards):  # the first paths come from a guess at the rates, without parents
-            guess = self.priors.possible[i, :card, :card] / task.gap / max(card - 1, 1)
-            gibbs.set_node(self.net, cards, i, (), guess[None])
+        for i, (card, rate) in enumerate(zip(cards, task.apparent_rates())):  # the first paths, without parents
+            gibbs.set_node(
+                self.net, cards, i, (), self.priors.possible[i, None, :card, :card] * rate / max(card - 1, 1)
+            )
 
     def set_cores(self, cores: Sequence[Sequence[int]]) -> None:
         """Choose the members of every pool that stay; pools that hold all candidates have no others."""
@@ -116,12 +122,6 @@ class Chain:
             rest = [j for j in allowed if j not in core]
             self.cores[i, : len(core)], self.n_core[i] = core, len(core)
             self.others[i, : len(rest)], self.n_others[i] = rest, len(rest)
-
-    def promising(self) -> list[list[int]]:
-        """Per node its candidates, those of most weight whenever they were in the pool first."""
-        share = self.drawn.edges / np.maximum(self.drawn.visits, 1.0)
-        order = np.argsort(-share, axis=0, kind="stable")
-        return [[int(j) for j in order[:, i] if j in allowed] for i, allowed in enumerate(map(set, self.task.rules.allowed))]
 
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
@@ -215,7 +215,13 @@ class Chain:
         """All that the next sweep depends on, by name."""
         used = int(self.paths.used[0])
         paths = self.paths._replace(times=self.paths.times[:used], states=self.paths.states[:used])
-        parts = {"paths": paths, "net": self.net, "start": self.start, "priors": self.priors, "drawn": self.drawn}
+        parts: dict[str, Any] = {
+            "paths": paths,
+            "net": self.net,
+            "start": self.start,
+            "priors": self.priors,
+            "drawn": self.drawn,
+        }
         out = {f"{name}/{key}": value for name, part in parts.items() for key, value in part._asdict().items()}
         own = ("random", "cores", "n_core", "others", "n_others")
         return {**out, **{key: getattr(self, key) for key in own}}
@@ -269,9 +275,7 @@ def sets_room(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> t
     return sets, numbers
 
 
-def make_pools(
-    rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]
-) -> tuple[set_draws.Pools, list[int]]:
+def make_pools(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[set_draws.Pools, list[int]]:
     """Empty pools, those that hold all candidates filled; and the most joint states of a set of every node."""
     n = len(cards)
     joint, states = [], []
@@ -300,12 +304,12 @@ def make_pools(
 
 
 def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
-    """Priors; with rate_prior="auto" rates are about one in a gap between observations until `centre_prior`."""
+    """Priors; with rate_prior="auto" their mean is the apparent rate until `centre_prior`."""
     rules, cards, n = task.rules, task.cards, len(task.cards)
     widest = max(cards)
     required, limit = np.zeros((n, n), np.bool_), np.zeros(n, np.int64)
     by_size, odds = np.full((n, n + 1), -np.inf), np.zeros((n, n))
-    shape, rate, full, share = np.ones(n), np.full(n, task.gap), np.zeros(n), np.zeros((n, n))
+    shape, rate, full, share = np.ones(n), 1.0 / task.apparent_rates(), np.zeros(n), np.zeros((n, n))
     possible = np.zeros((n, widest, widest), np.bool_)
     for i, card in enumerate(cards):
         required[i, list(rules.required[i])] = True

@@ -74,7 +74,7 @@ def fit_complete(
     totals = count_statistics(paths)
     check_allowed(totals, possible)
     build = partial(_problem, rules, scoring, possible, totals)
-    if scoring.concentration is None and number_of_sets(rules) > MOST_LISTED:
+    if scoring.mixture is None and number_of_sets(rules) > MOST_LISTED:
         where = precision, device, pool_size, progress or Progress()
         return _fit_many(paths, rules, scoring, possible, totals, build, *where)
     return _fit_listed(paths, rules, totals, build)

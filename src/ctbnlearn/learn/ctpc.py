@@ -19,7 +19,7 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
-from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial
+from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.independence import independence_p_value
@@ -172,7 +172,7 @@ class CTPC(FittedNetwork, BaseEstimator):
         groups = [next(tables.groups(i, problem.sets)) for i, problem in enumerate(problems)]
         initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
         chosen = [[(0, g.dwell[0], g.transitions[0])] for g in groups]
-        self._set_network(data.variables, problems, chosen, initial)
+        self._set_network(data.variables, tables_of(problems, chosen), initial)
         self.parent_sets_ = [problem.sets for problem in problems]
         self.parent_set_weights_ = [np.ones(1) for _ in parents]
         self.objective_ = float(sum(problem.scores([g])[0] for problem, g in zip(problems, groups)))

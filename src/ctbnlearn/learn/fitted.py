@@ -14,9 +14,10 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.inference.methods import Method
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.learn.outcome import FitRecord, result_of
-from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.model.ctbn import CTBN, with_diagonal
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
@@ -28,6 +29,7 @@ class FittedNetwork:
 
     network_: CTBN
     rate_tables_: list[RateTable]
+    inference_: Method | None = None
     _record: FitRecord
 
     @property
@@ -36,13 +38,13 @@ class FittedNetwork:
         check_is_fitted(self)
         return result_of(self, self._record)
 
-    def _engine(self) -> dict[str, Any]:
-        """Settings of the variational engine among the parameters of the estimator."""
-        names = ("step", "precision", "device", "inference")
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+    def _where(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("precision", "device") if hasattr(self, name)}
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
+
+        Paths are inferred as in `fit`; after sampling, or complete data, on the joint chain where it is small.
 
         Parameters
         ----------
@@ -51,13 +53,10 @@ class FittedNetwork:
         times
             Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
         """
-        from ctbnlearn.inference import exact, posterior
+        from ctbnlearn.inference import known
 
         check_is_fitted(self)
-        if getattr(self, "inference", None) == "exact":
-            posterior.check_same_variables(self.network_, obs)
-            return exact.smooth(self.network_, obs, times)
-        return posterior.smooth(self.network_, obs, times, **self._engine())
+        return known.smooth(self.network_, obs, times, self.inference_, **self._where())
 
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
@@ -85,13 +84,12 @@ class FittedNetwork:
 
         Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
         """
-        from ctbnlearn.inference import posterior
+        from ctbnlearn.inference import known, posterior
 
         check_is_fitted(self)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        settings = {name: value for name, value in self._engine().items() if name != "inference"}
-        total = posterior.predictive(self.network_, data, **settings)
+        total = known.predictive(self.network_, data, self.inference_, **self._where())
         return float(total.sum()) / max(data.n_informative, 1)
 
     def __sklearn_tags__(self) -> Any:
@@ -100,44 +98,32 @@ class FittedNetwork:
         tags.input_tags.two_d_array = False
         return tags
 
-    def _set_network(
-        self,
-        variables: Sequence[Variable],
-        problems: Sequence[NodeProblem],
-        chosen: Sequence[Sequence[tuple[int, FloatArray, FloatArray]]],
-        initial: Any,
-    ) -> None:
-        """Network and rates from the numbers of some sets of every node and their tables, the set to take first.
+    def _set_network(self, variables: Sequence[Variable], tables: Sequence[Sequence[RateTable]], initial: Any) -> None:
+        """Network and rates from the rates of every node under some parent sets, the set to take first.
 
-        Tables are (U, S) and (U, S, S); `initial` is the initial distribution as `CTBN` takes it.
+        `initial` is the initial distribution as `CTBN` takes it.
         """
-        rates, parents = {}, {}
-        self._rate_tables: list[list[RateTable]] = []
-        for v, problem, tables in zip(variables, problems, chosen):
-            best, dwell, transitions = tables[0]
-            prior = problem.shape[best], problem.rate[best]
-            rates[v.name] = posterior_mean_rates(dwell, transitions, *prior, problem.possible)
-            parents[v.name] = problem.sets[best]
-            self._rate_tables.append(
-                [
-                    RateTable.from_statistics(
-                        problem.sets.numbers(k), time, moves, (problem.shape[k], problem.rate[k]), problem.possible
-                    )
-                    for k, time, moves in tables
-                ]
-            )
-        self.rate_tables_ = [tables[0] for tables in self._rate_tables]
+        names = [v.name for v in variables]
+        self._rate_tables = [list(own) for own in tables]
+        self.rate_tables_ = [own[0] for own in tables]
+        parents = {v.name: [names[j] for j in best.parents] for v, best in zip(variables, self.rate_tables_)}
+        rates = {v.name: with_diagonal(best.mean) for v, best in zip(variables, self.rate_tables_)}
         self.network_ = CTBN(variables, parents, rates, initial)
 
 
-def posterior_mean_rates(
-    dwell: FloatArray, transitions: FloatArray, shape: float, rate: float, possible: BoolArray
-) -> FloatArray:
-    """Intensity matrices (U, S, S) with off-diagonals (shape + M) / (rate + T), zero where nothing can happen."""
-    cim = (shape + transitions) / (rate + dwell[..., None]) * possible
-    diagonal = np.arange(dwell.shape[-1])
-    cim[:, diagonal, diagonal] = -cim.sum(-1)
-    return cim
+def tables_of(
+    problems: Sequence[NodeProblem], chosen: Sequence[Sequence[tuple[int, FloatArray, FloatArray]]]
+) -> list[list[RateTable]]:
+    """Rates of every node from the numbers of some of its sets and their statistics (U, S) and (U, S, S)."""
+    return [
+        [
+            RateTable.from_statistics(
+                problem.sets.numbers(k), dwell, moves, (problem.shape[k], problem.rate[k]), problem.possible
+            )
+            for k, dwell, moves in own
+        ]
+        for problem, own in zip(problems, chosen)
+    ]
 
 
 def given_initial(wanted: Any, variables: Sequence[Variable]) -> list[FloatArray] | None:

@@ -15,6 +15,7 @@ from ctbnlearn.inference.contract import PathInference
 from ctbnlearn.inference.device import products_precision
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
+from ctbnlearn.inference.methods import Exact, Factorised, Iterated, MeanField
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, EMState, Schedule, fit_decoupled
@@ -34,16 +35,11 @@ MOST_JOINT_STATES = 256  # joint states of the candidates of a node up to which 
 class IncompleteSettings:
     """What `StructureLearner` passes on: see its parameters."""
 
-    initial: str
-    n_init: int
+    method: Iterated
     initial_distribution: Sequence[FloatArray] | None  # None: learn it
-    step: float | None
     precision: str
     device: str
     pool_size: int | None
-    refine: bool
-    inference: str
-    schedule: Schedule
     seed: Any = None
 
 
@@ -65,7 +61,8 @@ def fit_incomplete(
     dense = all_listed(rules, cards)
     _check_size(rules, scoring, settings, dense)
     saved = None if checkpoint is None else checkpoint.load()
-    if saved is not None and saved.round > settings.schedule.max_iter:
+    method, schedule = settings.method, Schedule(max_iter=settings.method.max_iter, tol=settings.method.tol)
+    if saved is not None and saved.round > schedule.max_iter:
         raise ParameterError(f"the checkpoint holds {saved.round} rounds, more than max_iter; raise max_iter")
     size, rng = f"{len(cards)} variables, {obs.n_trajectories} trajectories", np.random.default_rng(settings.seed)
     if saved is None:
@@ -77,7 +74,7 @@ def fit_incomplete(
         rng = _generator(saved.state["random"])
     engine = _inference(obs, settings, alone, dense)
     progress.say(engine.describe())
-    em = EM(obs, engine, settings.schedule, settings.initial_distribution is None)
+    em = EM(obs, engine, schedule, settings.initial_distribution is None)
 
     def build(node: int, sets: ParentSets) -> NodeProblem:
         return NodeProblem.build(node, sets, rules, cards, scoring, mean_rates[node], possible[node])
@@ -85,7 +82,7 @@ def fit_incomplete(
     def new_belief(initial: str) -> NetworkBelief:
         if isinstance(engine, PathEngine) and not dense:
             pairs = None
-            if scoring.concentration is None:
+            if scoring.mixture is None:
                 products = products_precision(settings.precision, engine.device, len(cards))
                 pairs = AllPairs(cards, rules, scoring, mean_rates, possible, products, engine.device)
             sizes = pool_sizes(rules, settings.pool_size)
@@ -105,12 +102,12 @@ def fit_incomplete(
     ended = None if checkpoint is None else checkpoint.load_best(first)
     best = None if ended is None else unpack(ended)
     initial = settings.initial_distribution or [np.full(c, 1 / c) for c in cards]
-    starts = settings.n_init if settings.initial == "random" and dense else 1
+    starts = method.n_init if method.initial == "random" and dense else 1
     for start in range(first, starts):
         if saved is not None and start == first:
             state = unpack(saved)
         else:
-            state = em.begin(new_belief(settings.initial), initial, alone)
+            state = em.begin(new_belief(method.initial), initial, alone)
         while not em.ended(state):
             state = em.round(state)
             if checkpoint is not None:
@@ -125,7 +122,8 @@ def fit_incomplete(
             if checkpoint is not None and starts > 1:
                 checkpoint.save(pack(state, start), best=True)
     assert best is not None
-    if settings.refine and scoring.concentration is None and isinstance(engine, PathEngine):
+    refined = isinstance(method, Factorised) and method.refine and scoring.mixture is None
+    if refined and isinstance(engine, PathEngine):
         progress.say(f"local evidence of {sum(map(len, best.belief.plausible()))} parent sets")
         best = replace(best, belief=best.belief.refine(engine, best.found.paths))
     progress.say("done" if best.converged else "stopped before it converged")
@@ -134,16 +132,16 @@ def fit_incomplete(
 
 def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings, dense: bool) -> None:
     """Raise where there are too many candidates for what is asked."""
-    if not dense and rules.largest > 2 and scoring.concentration is not None:
+    if not dense and rules.largest > 2 and scoring.mixture is not None:
         crowded = max(range(len(rules.names)), key=lambda i: len(rules.allowed[i]))
         raise ParameterError(
             f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
             f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
         )
-    if settings.inference == "exact" and not dense:
+    if isinstance(settings.method, Exact) and not dense:
         raise ParameterError(
             f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
-            'variable; use inference="star", or fewer `candidates`'
+            'variable; use inference="sampling", or fewer `candidates`'
         )
 
 
@@ -151,13 +149,14 @@ def _inference(
     obs: Observations, settings: IncompleteSettings, alone: Sequence[FloatArray], dense: bool
 ) -> PathInference:
     """The path inference asked for; `alone` are the rates of variables that do not drive each other."""
-    if settings.inference == "exact":
+    method = settings.method
+    if not isinstance(method, Factorised):
         return ExactPaths(obs)
     states = 1 if dense else most_active_states(len(alone))
     return PathEngine(
         obs,
-        settings.step or default_step([float(r.sum(1).max()) for r in alone]),
-        mean_field=settings.inference == "mean_field",
+        method.step or default_step([float(r.sum(1).max()) for r in alone]),
+        mean_field=isinstance(method, MeanField),
         padding=(max(1, int(np.log2(states))), states),
         precision=settings.precision,
         device=settings.device,

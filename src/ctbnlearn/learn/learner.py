@@ -5,25 +5,29 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import finite, generator, one_of, whole
+from ctbnlearn.arguments import generator, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.methods import Iterated, Method, Sampling, Star, as_method
+from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
-from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial
+from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.result.history import History
+from ctbnlearn.structure.mixture import Mixture, as_mixture
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, check_transitions
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -44,69 +48,51 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     transitions : mapping or None
         Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of
         that variable have rate zero. Variables not named move freely.
-    weights : {"posterior", "mixture"}
-        "posterior": posterior probabilities of the parent sets. "mixture": the paper's mixture weights.
-    rates : {"geometric", "arithmetic"}
-        Path rates of the E-step. "arithmetic" is the closure of the paper's greedy search. Incomplete data only.
-    inference : {"star", "mean_field", "exact"}
-        How paths are inferred: in the star approximation of the paper, where a transition depends on what the parents
-        do at that moment; by naive mean field (Cohn et al. 2010), the rival, where it does not; or exactly, on the
-        joint chain of all variables. "exact" is for few of them (up to nine with two states), takes longer, and is
-        right where many trajectories lead the others astray; with geometric rates F is then a lower bound of the log
-        evidence. Incomplete data only; `smooth` follows.
+    weights : "posterior", "mixture" or Mixture
+        "posterior": posterior probabilities of the parent sets. "mixture", or `Mixture` with its settings: the paper's
+        mixture weights.
+    inference : "auto", "sampling", "exact", "star", "mean_field", or `Sampling`, `Exact`, `Star`, `MeanField`
+        How paths are inferred from incomplete data; `smooth`, `predict` and `score` follow. "sampling" draws them, in
+        several chains that go on until they agree: exact but for the number of draws, however many data there are.
+        "exact" is EM on the joint chain of few variables. "star" is the approximation of the paper and "mean_field" its
+        rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto": sampling
+        as long as its cost is bounded, up to some hundred variables, else star; mixture weights need star. The objects
+        hold the settings of a method, such as `Sampling(chains=8)`.
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
-    structure_prior : "size", "flat", float or matrix
-        "size": uniform over sizes, then over the sets of a size; "flat": uniform over sets; otherwise log odds per
-        edge. Only for posterior weights.
-    dirichlet : float
-        The paper's concentration c of the mixture weights: barrier lambda = 1 - c.
-    barrier : {"scaled", "fixed"}
-        Whether lambda shrinks as 16 / (number of sets) ("scaled"), or not, as in the paper.
-    initial : {"uniform", "full", "random"}
-        Weights EM starts from: uniform over all sets, uniform over the largest ones (the paper's heuristic), or random.
-        With many candidates (see Notes) EM starts from variables that do not drive each other.
-    n_init : int
-        Number of random starts; the one with the largest objective is kept.
+    structure_prior : "auto", "size", "sparse", "flat", float or matrix
+        "size": uniform over sizes, then over the sets of a size; "sparse": one parent a node on average; "flat":
+        uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling, else "size". EM holds complexity
+        against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
+        chance at its word. Only for posterior weights.
     initial_distribution : "learn", "uniform" or mapping
         Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
-    max_iter : int
-        Weight updates of EM at most.
-    tol : float
-        EM has converged when a round changes the objective by less than this many nats per trajectory and variable, and
-        the probabilities of the edges into a variable by less than 0.1 in all, on average. Further rounds sharpen the
-        winners: on simulated networks they cost accuracy and calibration.
-    step : float or None
-        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
-    precision : {"auto", "float64", "float32"}
-        Of the numbers behind incomplete data, and of products over all pairs. "auto": double on a processor (but single
-        for those products among more than 64 variables), single on an accelerator.
-    device : {"auto", "cpu", "gpu"}
-        Where to compute; "auto" takes an accelerator where jax finds one. Complete data use it from some hundred
-        variables on.
     pool_size : int or None
         With many candidates and more than two parents: how many of the most promising candidates of a node larger sets
-        are made of. Default: as many as give some hundred sets (15 for three parents).
-    refine : bool
-        After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
-        probabilities are better calibrated. Posterior weights only, and not with inference="exact".
+        are made of, in EM and from complete data. Default: as many as give some hundred sets (15 for three parents).
+    precision : {"auto", "float64", "float32"}
+        Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
+        products among more than 64 variables), single on an accelerator.
+    device : {"auto", "cpu", "gpu"}
+        Where EM computes; "auto" takes an accelerator where jax finds one. Complete data use it from some hundred
+        variables on. Sampling runs on processors.
     random_state : int, Generator or None
-        For initial="random".
+        Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
         True: a line a phase to standard error. A function is called with each line. They also go to the logger
         "ctbnlearn" (level INFO).
     callback : callable or None
-        Called as callback(iteration, objective) after every round of EM: rounds count from 1 in every start, the
-        objective is F as in `history_`. What it returns is ignored; what it raises ends the fit, after the checkpoint
-        of that round was written.
+        Called as callback(iteration, objective) after every round of EM or step of the chains: rounds count from 1 in
+        every start, steps by the sweeps made; the objective is that of `history_`. What it returns is ignored; what it
+        raises ends the fit, after the checkpoint of that round was written.
     checkpoint : path or None
-        Folder to keep the state of EM in, written anew after every round. It takes as much room as the path posteriors
-        in memory, at most about 1 GiB. Whenever the run stops, the state of its last whole round is there. Complete
-        data are learned from in one pass: nothing is kept.
+        Folder to keep the state in, written anew after every round or step. It takes as much room as the paths in
+        memory. Whenever the run stops, the state of its last whole round is there. Complete data are learned from in
+        one pass: nothing is kept.
     resume : bool
         Go on from what `checkpoint` holds; the result is that of a run which never stopped. Data and settings must be
-        the same (but `max_iter` may be raised, other than for random starts). Where nothing was kept yet, learn from
-        the beginning.
+        the same (but `max_iter` and `sweeps` may be raised, other than for random starts). Where nothing was kept yet,
+        learn from the beginning.
 
     Attributes
     ----------
@@ -126,20 +112,30 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     result_ : Result
         All of this with effects of edges, saving, loading and a report.
     objective_ : float
-        Complete data: log evidence of the data, averaged over structures. Incomplete data: F, which approximates it but
-        is no bound and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective.
+        Complete data: log evidence of the data, averaged over structures. EM: F, which approximates it but is no bound
+        and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective. Sampling: log
+        evidence of the paths drawn, averaged over sweeps; no measure of fit.
     history_ : History
         Objective after every step.
+    inference_ : Method or None
+        How paths were inferred; None for complete data.
+    chain_disagreement_ : (n, n) or None
+        Sampling: by how much the chains differ on the probability of every edge.
+    effective_sample_size_ : (n, n) or None
+        Sampling: how many independent draws of the network would tell it as precisely; infinite where chains agree.
     converged_ : bool
+        Whether EM has settled, or chains agree.
     n_iter_ : int
+        Rounds of EM, or sweeps of each chain.
     feature_names_in_, n_features_in_
         Names and number of the variables.
 
     Notes
     -----
-    Incomplete data: as long as the candidate parents of a node have few joint states (eight binary variables), all are
-    listed and sets of any size can be weighed. With more candidates the paths depend on the parents in sets of
-    noticeable weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
+    Sampling weighs the sets among up to twelve binary candidates of a node at a time; with more, those of most weight
+    and others drawn anew in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
+    have few joint states (eight binary variables); with more the paths depend on the parents in sets of noticeable
+    weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
 
     A variable that never changes says nothing of what drives it: the edges into it keep about their prior probability.
     Name it in `exogenous` if it cannot be driven.
@@ -166,23 +162,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         required: Any = None,
         exogenous: Any = None,
         transitions: Any = None,
-        weights: str = "posterior",
-        rates: str = "geometric",
-        inference: str = "star",
+        weights: Any = "posterior",
+        inference: Any = "auto",
         rate_prior: Any = "auto",
-        structure_prior: Any = "size",
-        dirichlet: float = 0.9,
-        barrier: str = "scaled",
-        initial: str = "uniform",
-        n_init: int = 1,
+        structure_prior: Any = "auto",
         initial_distribution: Any = "learn",
-        max_iter: int = 50,
-        tol: float = 5e-3,
-        step: float | None = None,
+        pool_size: int | None = None,
         precision: str = "auto",
         device: str = "auto",
-        pool_size: int | None = None,
-        refine: bool = True,
         random_state: Any = None,
         progress: Any = False,
         callback: Any = None,
@@ -196,22 +183,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.exogenous = exogenous
         self.transitions = transitions
         self.weights = weights
-        self.rates = rates
         self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
-        self.dirichlet = dirichlet
-        self.barrier = barrier
-        self.initial = initial
-        self.n_init = n_init
         self.initial_distribution = initial_distribution
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step = step
+        self.pool_size = pool_size
         self.precision = precision
         self.device = device
-        self.pool_size = pool_size
-        self.refine = refine
         self.random_state = random_state
         self.progress = progress
         self.callback = callback
@@ -232,18 +210,17 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         max_parents
             K of the greedy search; needed when not exhaustive.
         others
-            Further parameters of `StructureLearner`.
+            Further parameters of `StructureLearner`, or settings of `Star`.
         """
         if exhaustive == (max_parents is not None):
             raise ParameterError("StructureLearner.paper: give exhaustive=True, or exhaustive=False and max_parents=K")
+        rates = "geometric" if exhaustive else "arithmetic"
+        own = {key: others.pop(key) for key in Star.__dataclass_fields__ if key in others}
         settings: dict[str, Any] = {
             "max_parents": max_parents,
-            "weights": "mixture",
-            "rates": "geometric" if exhaustive else "arithmetic",
+            "weights": Mixture(concentration=0.9, scaled=False),
+            "inference": Star(**{"rates": rates, "initial": "full", **own}),
             "rate_prior": ProjectedPrior(5.0, 10.0),
-            "dirichlet": 0.9,
-            "barrier": "fixed",
-            "initial": "full",
         }
         return cls(**{**settings, **others})
 
@@ -258,7 +235,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             Ignored; there for scikit-learn.
         """
         began = time.perf_counter()
-        scoring = self._scoring()
+        method, mixture = self._check()
         if not isinstance(data, (Paths, Observations)):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
@@ -266,57 +243,51 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         start = given_initial(self.initial_distribution, data.variables)
+        scoring = Scoring(self.rate_prior, self.structure_prior, mixture)
+        scoring.check(len(data.names))
+        self.chain_disagreement_: FloatArray | None = None
+        self.effective_sample_size_: FloatArray | None = None
+        self.inference_: Method | None = None
         if isinstance(data, Paths):
             if self.checkpoint is not None:
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
-            self._fit_complete(data, rules, scoring, possible)
+            self._fit_complete(data, rules, scoring.settled("size"), possible)
         else:
-            self._fit_incomplete(data, rules, scoring, possible, start)
+            self.inference_ = method or (Star() if mixture is not None else choose_method(data))
+            if isinstance(self.inference_, Sampling):
+                self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
+            else:
+                assert isinstance(self.inference_, Iterated)
+                scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
+                self._fit_by_em(data, rules, scoring, possible, start, self.inference_)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
 
-    def _scoring(self) -> Scoring:
-        """Check the parameters that do not depend on the data."""
-        for name, options in (
-            ("weights", ("posterior", "mixture")),
-            ("rates", ("geometric", "arithmetic")),
-            ("inference", ("star", "mean_field", "exact")),
-            ("barrier", ("scaled", "fixed")),
-            ("initial", ("uniform", "full", "random")),
-            ("precision", ("auto", "float64", "float32")),
-            ("device", ("auto", "cpu", "gpu")),
-        ):
-            one_of(getattr(self, name), name, options)
-        for name in ("refine", "resume"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ParameterError(f"{name} must be True or False, not {getattr(self, name)!r}")
+    def _check(self) -> tuple[Method | None, Mixture | None]:
+        """Check the parameters that do not depend on the data; returns method and mixture weights, if any."""
+        method, mixture = as_method(self.inference), as_mixture(self.weights)
+        if isinstance(method, Sampling) and mixture is not None:
+            raise ParameterError(
+                'inference="sampling" draws parent sets from their posterior; use weights="posterior", or '
+                'inference="star" for mixture weights'
+            )
+        one_of(self.precision, "precision", ("auto", "float64", "float32"))
+        one_of(self.device, "device", ("auto", "cpu", "gpu"))
+        if not isinstance(self.resume, (bool, np.bool_)):
+            raise ParameterError(f"resume must be True or False, not {self.resume!r}")
         if self.resume and self.checkpoint is None:
             raise ParameterError("resume=True needs `checkpoint`, the folder to resume from")
-        whole(self.n_init, "n_init", 1)
         if self.pool_size is not None:
             whole(self.pool_size, "pool_size", 1)
-        whole(self.max_iter, "max_iter", 1)
         generator(self.random_state, "random_state")
         Progress(self.progress)
         if self.callback is not None and not callable(self.callback):
             raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
-        finite(self.dirichlet, "dirichlet", positive=False)
-        finite(self.tol, "tol")
-        if self.step is not None:
-            finite(self.step, "step")
-        mixture = self.weights == "mixture"
-        return Scoring(
-            self.rate_prior,
-            self.structure_prior,
-            float(self.dirichlet) if mixture else None,
-            self.barrier == "scaled",
-            self.rates == "arithmetic",
-        )
+        return method, mixture
 
     def _fit_complete(self, data: Paths, rules: EdgeRules, scoring: Scoring, possible: list[BoolArray | None]) -> None:
         found = fit_complete(
@@ -329,41 +300,30 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             pool_size=self.pool_size,
             progress=Progress(self.progress),
         )
-        self._set_weights(rules, found.problems, found.weights, found.edges)
+        self._set_weights(rules, [p.sets for p in found.problems], found.weights, found.edges)
         initial = learned_initial(self.initial_distribution, data.variables, found.totals.initial)
-        self._set_network(data.variables, found.problems, found.tables, initial)
+        self._set_network(data.variables, tables_of(found.problems, found.tables), initial)
         self.objective_, self.converged_, self.n_iter_ = found.value, True, 1
         self.history_ = History((found.value,), ("weights",))
         self.pools_: list[tuple[str, ...]] | None = None
         if found.pools is not None:
             self.pools_ = [tuple(rules.names[j] for j in pool) for pool in found.pools]
 
-    def _fit_incomplete(
+    def _fit_by_em(
         self,
         data: Observations,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
         start: list[FloatArray] | None,
+        method: Iterated,
     ) -> None:
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.checkpoint import Checkpoint
-        from ctbnlearn.learn.em import Schedule
         from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
 
-        settings = IncompleteSettings(
-            self.initial,
-            self.n_init,
-            start,
-            self.step,
-            self.precision,
-            self.device,
-            self.pool_size,
-            self.refine,
-            self.inference,
-            Schedule(max_iter=self.max_iter, tol=self.tol),
-            generator(self.random_state, "random_state"),
-        )
+        seed = generator(self.random_state, "random_state")
+        settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
         checkpoint = None
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
@@ -373,28 +333,66 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
         belief, statistics = last.belief, last.found.statistics
-        self._set_weights(rules, belief.problems, belief.weights, belief.edges())
+        self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
-        self._set_network(data.variables, belief.problems, belief.tables(statistics), initial)
+        self._set_network(data.variables, tables_of(belief.problems, belief.tables(statistics)), initial)
         self.objective_, self.converged_, self.n_iter_ = last.objective, last.converged, last.n_iter
         self.history_ = last.history
         self.pools_ = belief.pool_names()
         if not last.converged:
             warnings.warn(
-                f"EM has not converged in {self.max_iter} rounds: the objective still moves by more than "
-                f"tol={self.tol} nats per trajectory and variable; raise max_iter or tol",
+                f"EM has not converged in {method.max_iter} rounds: the objective still moves by more than "
+                f"tol={method.tol} nats per trajectory and variable; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _fit_by_sampling(
+        self,
+        data: Observations,
+        rules: EdgeRules,
+        scoring: Scoring,
+        possible: list[BoolArray | None],
+        method: Sampling,
+    ) -> None:
+        from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
+        from ctbnlearn.learn.sampling import make_task, sample
+
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
+        task = make_task(data, rules, scoring, possible, self.initial_distribution)
+        found = sample(task, method, self.random_state, Progress(self.progress), self.callback, checkpoint)
+        listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
+        self._set_weights(rules, [sets for sets, _ in listed], [weights for _, weights in listed], found.edges)
+        tables = [rate_tables(found, task, i, *both, found.edges[:, i]) for i, both in enumerate(listed)]
+        self._set_network(
+            data.variables, tables, learned_initial(self.initial_distribution, data.variables, found.starts)
+        )
+        self.history_ = History(tuple(found.evidence), ("sweeps",) * len(found.evidence))
+        self.objective_ = float(np.mean(found.evidence[len(found.evidence) // 2 :]))
+        self.converged_, self.n_iter_, self.pools_ = found.agreed, found.n_sweeps, None
+        self.chain_disagreement_, self.effective_sample_size_ = found.apart, found.effective
+        if not found.agreed:
+            j, i = np.unravel_index(int(found.apart.argmax()), found.apart.shape)
+            warnings.warn(
+                f"after {found.n_sweeps} sweeps the chains have not come to agree: they differ most, by "
+                f"{found.apart.max():.2f}, on the probability of {rules.names[j]!r} -> {rules.names[i]!r} "
+                "(chain_disagreement_), or their rates have not mixed; the answer is their average. Raise the number "
+                "of sweeps: inference=Sampling(sweeps=...)",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def _set_weights(
-        self, rules: EdgeRules, problems: Sequence[NodeProblem], weights: Sequence[FloatArray], edges: FloatArray
+        self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray
     ) -> None:
         self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []
         self.parent_set_weights_: list[FloatArray] = []
-        for i, (problem, w) in enumerate(zip(problems, weights)):
+        for i, (own, w) in enumerate(zip(sets, weights)):
             order = np.argsort(-w, kind="stable")
-            self.parent_sets_.append(problem.sets.take(order))
+            self.parent_sets_.append(own.take(order))
             self.parent_set_weights_.append(w[order])
             self.edge_probabilities_[list(rules.required[i]), i] = 1.0

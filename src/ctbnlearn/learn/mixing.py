@@ -27,7 +27,7 @@ def chain_means(trails: Sequence[Trail]) -> FloatArray:
 
 
 def disagreement(trails: Sequence[Trail]) -> FloatArray:
-    """Largest less smallest probability of every edge among the chains; with one chain, among its two later quarters."""
+    """Largest less smallest probability of every edge among the chains; of a single one, between its later halves."""
     if len(trails) == 1:
         later = np.stack(trails[0].edges[trails[0].kept()])
         halves = later[: len(later) // 2], later[len(later) // 2 :]
@@ -36,7 +36,7 @@ def disagreement(trails: Sequence[Trail]) -> FloatArray:
 
 
 def drift(trails: Sequence[Trail]) -> FloatArray:
-    """Change of every edge's probability between the two later quarters, averaged over the chains."""
+    """Change of every edge's probability between the two halves after the burn-in, averaged over the chains."""
     total = 0.0
     for trail in trails:
         later = np.stack(trail.edges[trail.kept()])

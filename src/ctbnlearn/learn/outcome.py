@@ -10,6 +10,7 @@ import numpy as np
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
 
@@ -17,12 +18,13 @@ WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume")  # on what is 
 
 
 def run_settings(learner: Any) -> dict[str, Any]:
-    """Parameters on which every round of EM depends."""
+    """Parameters on which every round of EM, or every sweep, depends."""
     settings = {key: value for key, value in learner.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
-    if learner.initial != "random":
-        del settings["max_iter"], settings["random_state"]
-    elif isinstance(learner.random_state, np.random.Generator):
-        del settings["random_state"]  # known by its state alone, which a checkpoint keeps
+    method = learner.inference_
+    settings["inference"] = method.identity()
+    drawn = isinstance(method, Sampling) or method.initial == "random"
+    if not drawn or isinstance(learner.random_state, np.random.Generator):
+        del settings["random_state"]  # without effect, or known by its state alone, which a checkpoint keeps
     return settings
 
 
@@ -57,6 +59,7 @@ def result_of(learner: Any, record: FitRecord) -> Result:
     )
     timings = {"fit": record.seconds}
     manifest = build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_))
+    manifest["inference"] = plain(learner.inference_)
     if learner.pools_ is not None:  # sets were made of these candidates alone
         manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

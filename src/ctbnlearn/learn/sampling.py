@@ -1,7 +1,7 @@
 """Learning by sampling: several chains over paths, parent sets and rates, run until they agree.
 
 Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
-each with its own random numbers; the first half of each is burn-in. Where two chains stay apart, the evidence of the
+each with its own random numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the
 networks they hold tells them apart, if the joint chain of all variables is small enough to work it out (Chib 1995):
 
     ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(r | m) - ln mean over sweeps of p(r | paths, m)
@@ -22,51 +22,29 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ctbnlearn.arguments import finite, whole
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.gibbs import gather
+from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.learn.chain import Chain, Task, centre_prior
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.choice import sweep_seconds
 from ctbnlearn.learn.mixing import chain_means, commonest, disagreement, drift, effective_size, scale_reduction
+from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
+from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.structure.problem import EdgeRules, Scoring
 
-SETTLING = 20  # sweeps without edges at the start
+SETTLING = 40  # sweeps without edges at the start
 LEAST_SWEEPS = 100  # of every chain before they may agree
-UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
 CHAIN_SECONDS = 100.0  # foretold time of a chain that sweeps=None allows
 MOST_SWEEPS = 6000
 MOST_EXACT = 512  # joint states up to which evidence is worked out
 MIXED = 1.1  # potential scale reduction of rates from which on chains have not mixed
 FAR_APART = 0.5  # disagreement from which on it is
 BEHIND = 10.0  # nats of evidence from which on a chain is left behind
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Paths drawn by Gibbs sampling: `inference="sampling"`.
-
-    Parameters
-    ----------
-    chains : int
-        Chains, each with its own random numbers; as many run side by side as there are processors.
-    sweeps : int or None
-        Sweeps of each chain at most. None: as many as take very roughly two minutes a chain, 200 to 6000.
-    agreement : float
-        Chains go on until they give no edge probabilities further apart than this.
-    """
-
-    chains: int = 4
-    sweeps: int | None = None
-    agreement: float = 0.1
-
-    def check(self) -> None:
-        """Raise where a setting is not one."""
-        whole(self.chains, "Sampling: chains", 1)
-        if self.sweeps is not None:
-            whole(self.sweeps, "Sampling: sweeps", 32)
-        if finite(self.agreement, "Sampling: agreement") > 1:
-            raise ParameterError(f"Sampling: agreement is a difference of probabilities, at most 1, not {self.agreement!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +87,7 @@ class Run:
     chains: list[Chain]
     trails: list[Trail] = field(default_factory=list)
     mean_rates: FloatArray = field(default_factory=lambda: np.zeros(0))
+    agreed: bool = False
 
     def arrays(self) -> dict[str, Any]:
         """All of it, by name."""
@@ -124,26 +103,61 @@ class Run:
         def under(start: str) -> dict[str, Any]:
             return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
 
-        self.mean_rates = arrays["mean_rates"]
+        self.mean_rates, self.agreed = arrays["mean_rates"], bool(arrays["agreed"])
         self.trails = []
         for c, chain in enumerate(self.chains):
             chain.restore(under(f"chain/{c}/"))
             self.trails.append(Trail.restore(under(f"trail/{c}/"), chain.task.cards))
 
 
-def sweep_units(task: Task, moves: float | None = None) -> float:
-    """Size of a sweep: observations, paths, and five times the jumps, which are guessed where not given."""
-    paths = task.obs.n_trajectories * len(task.cards)
-    if moves is None:
-        moves = min(0.5 * len(task.seen.times), 4.0 * paths)
-    return len(task.seen.times) + paths + 5.0 * moves
+def make_task(
+    obs: Observations, rules: EdgeRules, scoring: Scoring, possible: Sequence[BoolArray | None], initial: Any
+) -> Task:
+    """What the chains learn from; parameters are those of `StructureLearner`."""
+    learned = isinstance(initial, str) and initial == "learn"
+    given = None if isinstance(initial, str) else initial
+    start = None if learned else InitialDistribution.build(obs.variables, given)
+    return Task(obs, gather(obs), rules, scoring, possible, start)
 
 
-def budget(settings: Sampling, units: float) -> int:
-    """Sweeps of a chain at most."""
+def budget(settings: Sampling, sweep: float) -> int:
+    """Sweeps of a chain at most, each of which takes `sweep` seconds."""
     if settings.sweeps is not None:
         return settings.sweeps
-    return int(np.clip(CHAIN_SECONDS / (UNIT_SECONDS * units), 2 * LEAST_SWEEPS, MOST_SWEEPS))
+    return int(np.clip(CHAIN_SECONDS / sweep, 2 * LEAST_SWEEPS, MOST_SWEEPS))
+
+
+def sample(
+    task: Task,
+    settings: Sampling,
+    random_state: Any,
+    progress: Progress,
+    callback: Callable[[int, float], Any] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Sampled:
+    """Run the chains, from what a checkpoint holds if there is one, and keep every step there."""
+    saved = None if checkpoint is None else checkpoint.load()
+    if saved is not None and settings.sweeps is not None and saved.round > settings.sweeps:
+        raise ParameterError(f"the checkpoint holds {saved.round} sweeps, more than Sampling(sweeps=...); raise that")
+
+    def keep(run: Run) -> None:
+        if checkpoint is not None:
+            checkpoint.save(Saved(run.arrays(), 0, run.trails[0].n_sweeps, {"agreed": run.agreed}))
+
+    seed = random_state
+    if isinstance(seed, np.random.Generator):
+        seed = seed.integers(0, 2**32, 8).tolist()
+    found = run_chains(
+        task,
+        settings,
+        np.random.SeedSequence(0 if seed is None else seed),
+        progress,
+        callback,
+        None if saved is None else {**saved.arrays, "agreed": saved.state["agreed"]},
+        keep,
+    )
+    progress.say("done" if found.agreed else "stopped before the chains agreed")
+    return found
 
 
 def run_chains(
@@ -169,38 +183,42 @@ def run_chains(
         Arrays of a `Run` to go on from; called with the run after every step.
     """
     seeds = seed.spawn(settings.chains)
+    run = Run([])
     with ThreadPoolExecutor(min(settings.chains, processors())) as pool:
         try:
-            run = Run([Chain(task, s) for s in seeds])
+            run.chains += [Chain(task, s) for s in seeds]
             if saved is None:
                 _begin(run, pool, progress)
             else:
                 run.restore(saved)
-            moves = float(sum(r.moves.sum() for r in run.chains[0].records()))
-            most = budget(settings, sweep_units(task, moves))
-            agreed = False
-            while not agreed and run.trails[0].n_sweeps < most:
+            most = budget(settings, _sweep_seconds(task, run.mean_rates))
+            while not run.agreed and run.trails[0].n_sweeps < most:
                 trail = run.trails[0]
                 stretches = min(max(8, len(trail) // 4), ceil((most - trail.n_sweeps) / trail.length))
-                for c in pool.map(lambda c: c[0].advance(c[1], stretches), list(zip(run.chains, run.trails))):
-                    pass
+                list(pool.map(Chain.advance, run.chains, run.trails, [stretches] * len(run.chains)))
                 n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
                 enough = n >= min(LEAST_SWEEPS, most) and len(run.trails[0]) >= 16
-                agreed = enough and bool(max(apart.max(), drift(run.trails).max()) <= settings.agreement)
-                agreed = agreed and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
+                run.agreed = enough and max(apart.max(), drift(run.trails).max()) <= settings.agreement
+                run.agreed = run.agreed and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
                 if enough and apart.max() > FAR_APART:
                     leave_behind(run, progress)
                 value = float(np.mean([t.evidence[-1] for t in run.trails]))
-                progress.say(f"{n} of at most {most} sweeps: chains differ by {apart.max():.2f} in the probability of an edge")
+                progress.say(f"sweep {n} of at most {most}: chains differ by up to {apart.max():.2f} on an edge")
                 if keep is not None:
                     keep(run)
                 if callback is not None:
                     callback(n, value)
         except BaseException:
             for chain in run.chains:
-                chain.stopped = True
+                chain.stopped = True  # the others must not go on for minutes
             raise
-    return _conclude(run, agreed)
+    return _conclude(run)
+
+
+def _sweep_seconds(task: Task, mean_rates: FloatArray) -> float:
+    targets = np.maximum(np.array(task.cards) - 1, 1)
+    moves = float((mean_rates * targets).sum() * (task.seen.end - task.seen.start).sum())
+    return sweep_seconds(len(task.cards), task.obs.n_trajectories, len(task.seen.times), moves)
 
 
 def processors() -> int:
@@ -221,7 +239,7 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
     run.mean_rates = np.where(time > 0, np.maximum(moves, 1e-3) / np.maximum(time * targets, 1e-300), 1.0)
     for chain in run.chains:
         centre_prior(chain.priors, task, run.mean_rates)
-    length = int(np.clip(ceil(20_000 / sweep_units(task, moves.sum())), 1, 8))
+    length = int(np.clip(ceil(1.5e-3 / _sweep_seconds(task, run.mean_rates)), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
     progress.say(f"{len(run.chains)} chains from the network without edges")
     list(pool.map(lambda chain: chain.screen(), run.chains))
@@ -243,7 +261,9 @@ def leave_behind(run: Run, progress: Progress) -> None:
     best = int(np.argmax(found))
     for c, value in enumerate(found):
         if value < found[best] - BEHIND:
-            progress.say(f"chain {c + 1} holds a network of {found[best] - value:.0f} nats less evidence: it goes on elsewhere")
+            progress.say(
+                f"chain {c + 1} holds a network of {found[best] - value:.0f} nats less evidence: it goes on elsewhere"
+            )
             run.chains[c].take_over(run.chains[best])
             run.trails[c] = run.trails[best].copy()
 
@@ -280,7 +300,7 @@ def log_gamma(r: FloatArray, shape: Any, rate: Any) -> FloatArray:
     return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(r) - rate * r
 
 
-def _conclude(run: Run, agreed: bool) -> Sampled:
+def _conclude(run: Run) -> Sampled:
     trails = run.trails
     records = [r for t in trails for r in t.records[t.kept()]]
     least = min(len(t.evidence) for t in trails)
@@ -292,6 +312,6 @@ def _conclude(run: Run, agreed: bool) -> Sampled:
         run.mean_rates,
         np.mean([t.evidence[-least:] for t in trails], axis=0).tolist(),
         trails[0].n_sweeps,
-        agreed,
+        run.agreed,
         [np.mean([r[i].starts for r in records], axis=0) for i in range(len(records[0]))],
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.methods import Exact, Factorised, MeanField, Method, Sampling, Star, as_method
 from ctbnlearn.inference.statistics import count_statistics
-from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial
+from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from ctbnlearn.learn.families import Families
 
 Parents = list[tuple[int, ...]]
+SMALL = 64  # joint states up to which inference="auto" takes the joint chain
 
 
 class StructuralEM(FittedNetwork, BaseEstimator):
@@ -47,11 +50,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ----------
     max_parents, candidates, forbidden, required, exogenous, transitions
         As in `StructureLearner`.
-    engine : {"variational", "exact"}
-        How paths are inferred from incomplete data: in an approximation, or on the joint chain, which is for small
-        networks.
-    inference : {"star", "mean_field"}
-        Which approximation; as in `StructureLearner`.
+    inference : "auto", "exact", "star", "mean_field", or `Exact`, `Star`, `MeanField`
+        How paths are inferred from incomplete data; as in `StructureLearner`, but not by sampling. Of the objects only
+        `step` counts. "auto": on the joint chain up to 64 joint states, else star.
     rate_prior, structure_prior
         As in `StructureLearner`.
     initial : graph or None
@@ -66,8 +67,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     tol : float
         Rates have settled when an E-step changes the objective by less than this many nats per trajectory and variable.
         EM has converged when they have, and the search after it finds no better parents.
-    step, precision, device
-        As in `StructureLearner`; of the variational engine.
+    precision, device
+        As in `StructureLearner`.
     progress, callback
         As in `StructureLearner`.
 
@@ -104,16 +105,14 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         required: Any = None,
         exogenous: Any = None,
         transitions: Any = None,
-        engine: str = "variational",
-        inference: str = "star",
+        inference: Any = "auto",
         rate_prior: Any = "auto",
-        structure_prior: Any = "size",
+        structure_prior: Any = "auto",
         initial: Any = None,
         initial_distribution: Any = "learn",
         max_iter: int = 20,
         max_inner: int = 3,
         tol: float = 5e-3,
-        step: float | None = None,
         precision: str = "auto",
         device: str = "auto",
         progress: Any = False,
@@ -125,7 +124,6 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self.required = required
         self.exogenous = exogenous
         self.transitions = transitions
-        self.engine = engine
         self.inference = inference
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
@@ -134,7 +132,6 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self.max_iter = max_iter
         self.max_inner = max_inner
         self.tol = tol
-        self.step = step
         self.precision = precision
         self.device = device
         self.progress = progress
@@ -159,14 +156,17 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        scoring = Scoring(self.rate_prior, self.structure_prior)
+        scoring = Scoring(self.rate_prior, self.structure_prior).settled("size")
         scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         given = given_initial(self.initial_distribution, data.variables)
         parents = self._first_parents(rules)
+        self.inference_: Method | None = None
         if isinstance(data, Paths):
             self._fit_complete(data, rules, scoring, possible, parents)
         else:
+            small = prod(v.n_states for v in data.variables) <= SMALL
+            self.inference_ = as_method(self.inference) or (Exact() if small else Star())
             self._fit_incomplete(data, rules, scoring, possible, parents, given)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
@@ -175,15 +175,16 @@ class StructuralEM(FittedNetwork, BaseEstimator):
 
     def _check(self) -> None:
         """Check the parameters that do not depend on the data."""
-        one_of(self.engine, "engine", ("variational", "exact"))
-        one_of(self.inference, "inference", ("star", "mean_field"))
+        if isinstance(as_method(self.inference), Sampling):
+            raise ParameterError(
+                'structural EM takes expected statistics, not draws: use inference="exact" or "star" (StructureLearner '
+                "samples)"
+            )
         one_of(self.precision, "precision", ("auto", "float64", "float32"))
         one_of(self.device, "device", ("auto", "cpu", "gpu"))
         whole(self.max_iter, "max_iter", 1)
         whole(self.max_inner, "max_inner", 1)
         finite(self.tol, "tol")
-        if self.step is not None:
-            finite(self.step, "step")
         Progress(self.progress)
         if self.callback is not None and not callable(self.callback):
             raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
@@ -285,12 +286,13 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.em import Schedule
         from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies, family_padding
 
-        if self.engine == "exact":
+        method = self.inference_
+        if not isinstance(method, Factorised):
             return ExactFamilies(data, rules)
         paths = PathEngine(
             data,
-            default_step([float(r.sum(1).max()) for r in alone]) if self.step is None else self.step,
-            mean_field=self.inference == "mean_field",
+            method.step or default_step([float(r.sum(1).max()) for r in alone]),
+            mean_field=isinstance(method, MeanField),
             padding=family_padding(rules, [v.n_states for v in data.variables]),
             precision=self.precision,
             device=self.device,
@@ -305,7 +307,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         tables = [next(iter(scorer.tables.groups(i, p.sets))) for i, p in enumerate(problems)]
         initial = learned_initial(self.initial_distribution, data.variables, starts)
         chosen = [[(0, g.dwell[0], g.transitions[0])] for g in tables]
-        self._set_network(data.variables, problems, chosen, initial)
+        self._set_network(data.variables, tables_of(problems, chosen), initial)
 
     def _grade(self, scorer: SetScorer, parents: Parents) -> None:
         """Parents found, and how much hangs on each edge."""

@@ -1,6 +1,6 @@
 """What a chain has seen: means of its edge weights over stretches of sweeps, and how each stretch left every node.
 
-At most `MOST` stretches are kept; when there are more, two become one, twice as long. The first half is burn-in.
+At most `MOST` stretches are kept; when there are more, two become one, twice as long. The first third is burn-in.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Trail:
 
     def kept(self) -> slice:
         """Stretches after the burn-in."""
-        return slice(len(self) // 2, len(self))
+        return slice(len(self) // 3, len(self))
 
     def copy(self) -> Trail:
         """The same trail, to go on by itself."""
@@ -96,7 +96,7 @@ class Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()
-        at = {key: 0 for key in ("parents", "dwell", "moves", "starts", "sets", "weights")}
+        at = dict.fromkeys(("parents", "dwell", "moves", "starts", "sets", "weights"), 0)
 
         def take(key: str, count: int) -> NDArray[Any]:
             at[key] += count

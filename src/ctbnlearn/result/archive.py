@@ -192,7 +192,12 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
 def _rate_table(parents: Any, shape: Any, rate: Any, prior: Any, draws: Any, transitions: Any) -> RateTable:
     pair = None if prior is None else (float(prior[0]), float(prior[1]))
     return RateTable(
-        tuple(parents.tolist()), shape, rate, pair, draws, None if transitions is None else float(transitions)
+        tuple(parents.tolist()),
+        shape,
+        rate,
+        pair,
+        draws,
+        None if transitions is None else float(transitions.reshape(-1)[0]),
     )
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
+from ctbnlearn.inference.methods import Method
 from ctbnlearn.result.result import Result
+from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.prior import ProjectedPrior
 
 FEW_PER_JUMP = 1.0  # observations per jump below which most jumps go unseen
@@ -90,6 +93,10 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, ProjectedPrior):
         return {"projected": [plain(value.shape), plain(value.rate)]}
+    if isinstance(value, Method):
+        return plain(value.settings())
+    if isinstance(value, Mixture):
+        return {"mixture": plain(asdict(value))}
     if hasattr(value, "edges"):  # a CTBN or a networkx graph
         edges = value.edges() if callable(value.edges) else value.edges
         return [[plain(source), plain(target)] for source, target in edges]

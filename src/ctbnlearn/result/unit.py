@@ -15,6 +15,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
 
 POINTS = 101
@@ -42,7 +43,9 @@ class Unit:
     observations: Mapping[str, Sequence[tuple[float, Any]]]
 
 
-def smooth_units(network: CTBN, obs: Observations, ids: Sequence[str] | None = None) -> list[Unit]:
+def smooth_units(
+    network: CTBN, obs: Observations, ids: Sequence[str] | None = None, method: Method | None = None
+) -> list[Unit]:
     """Smooth a few trajectories under a network.
 
     Parameters
@@ -53,15 +56,17 @@ def smooth_units(network: CTBN, obs: Observations, ids: Sequence[str] | None = N
         The data.
     ids
         Names of the trajectories as text; default the first three.
+    method
+        How the fit inferred paths.
     """
-    from ctbnlearn.inference.posterior import smooth
+    from ctbnlearn.inference.known import smooth
 
     chosen = check_units(obs.ids, ids)
     if not chosen:
         return []
     few = obs.select(list(chosen.values()))
     times = few.start[:, None] + (few.end - few.start)[:, None] * np.linspace(0, 1, POINTS)
-    found = smooth(network, few, times)
+    found = smooth(network, few, times, method)
     return [
         Unit(
             name,

@@ -16,11 +16,15 @@ side, with Newton steps (the Hessian is diagonal) once the tangent steps have se
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, zeta
 
+from ctbnlearn.arguments import finite
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.score import cells
 from ctbnlearn.structure.tables import Group
 
@@ -28,6 +32,42 @@ MOST_VERTICES = 32  # vertices tried, best first
 LEVELS = (0.999, 0.5)  # share of the dominating set at a start
 WARM_UP = 4  # tangent steps before Newton steps are tried
 CELL_BUDGET = 20_000_000  # cells evaluated at a time
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The paper's mixture weights.
+
+    Parameters
+    ----------
+    concentration : float
+        The paper's c: the weights are kept off the faces of the simplex by a barrier of strength 1 - c.
+    scaled : bool
+        Whether the barrier shrinks as 16 / (number of sets); in the paper it does not.
+    """
+
+    concentration: float = 0.9
+    scaled: bool = True
+
+    def check(self) -> None:
+        """Raise where a setting is not one."""
+        finite(self.concentration, "Mixture: concentration", positive=False)
+        if not isinstance(self.scaled, bool):
+            raise ParameterError(f"Mixture: scaled must be True or False, not {self.scaled!r}")
+
+    def barrier(self, n_sets: int) -> float:
+        """Strength of the barrier for so many sets."""
+        return (1.0 - self.concentration) * (16 / n_sets if self.scaled else 1.0)
+
+
+def as_mixture(weights: Any) -> Mixture | None:
+    """The mixture weights asked for, checked; None for posterior weights."""
+    if isinstance(weights, Mixture):
+        weights.check()
+        return weights
+    if not isinstance(weights, str) or weights not in ("posterior", "mixture"):
+        raise ParameterError(f'weights must be "posterior", "mixture" or Mixture(), not {weights!r}')
+    return Mixture() if weights == "mixture" else None
 
 
 class MixtureObjective:

@@ -87,8 +87,9 @@ def log_prior_parts(
     """Log prior of a node's parent sets in two parts: by size (limit + 1,), and odds of every member (n,).
 
     Their sum over a set's size and members is its log prior probability among all sets that hold `required`, lie inside
-    `allowed` and have at most `limit` members. "size": uniform over the sizes, then over the sets of a size. "flat":
-    uniform over sets. A number or matrix [source, target]: log odds of each single edge.
+    `allowed` and have at most `limit` members. "size": uniform over the sizes, then over the sets of a size. "sparse":
+    as if every node had one parent beyond those required, on average: odds of 1 / (number of candidates) for each,
+    nearly Poisson(1) members. "flat": uniform over sets. A number or matrix [source, target]: log odds of each edge.
     """
     extra = np.arange(limit + 1) - len(required)
     held = set(required)
@@ -99,7 +100,10 @@ def log_prior_parts(
         ways = gammaln(len(free) + 1) - gammaln(inside + 1) - gammaln(len(free) - inside + 1)
         by_size = -ways - np.log((extra >= 0).sum())
     else:
-        odds = odds if isinstance(prior, str) else _log_odds(prior, n)[:, node].copy()
+        if isinstance(prior, str) and prior == "sparse":
+            odds[free] = -np.log(max(len(free), 1))
+        elif not isinstance(prior, str):
+            odds = _log_odds(prior, n)[:, node].copy()
         # log of the elementary symmetric polynomials: total weight of all sets of a size
         totals = np.full(limit + 1, -np.inf)
         totals[len(required)] = odds[list(required)].sum()
@@ -110,8 +114,8 @@ def log_prior_parts(
 
 
 def check_structure_prior(prior: Any, n: int) -> None:
-    """Raise unless the prior is "size", "flat", a finite number or a finite n x n matrix."""
-    if not (isinstance(prior, str) and prior in ("size", "flat")):
+    """Raise unless the prior is "size", "sparse", "flat", a finite number or a finite n x n matrix."""
+    if not (isinstance(prior, str) and prior in ("size", "sparse", "flat")):
         _log_odds(prior, n)
 
 
@@ -123,7 +127,7 @@ def _log_odds(prior: Any, n: int) -> FloatArray:
         odds = np.full((), np.nan)
     if odds.shape not in ((), (n, n)) or not np.isfinite(odds).all():
         raise ParameterError(
-            f'structure_prior must be "size", "flat", or finite log odds: a number or a {n} x {n} matrix '
-            f"[source, target]; got {prior!r}"
+            f'structure_prior must be "auto", "size", "sparse", "flat", or finite log odds: a number or a {n} x {n} '
+            f"matrix [source, target]; got {prior!r}"
         )
     return np.broadcast_to(odds, (n, n))

@@ -7,7 +7,7 @@ with the priors a `NodeProblem` that turns tables of parent sets into scores and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.model.graph import as_adjacency
-from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights
+from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_prior_parts, rate_prior
 from ctbnlearn.structure.tables import Group
@@ -130,24 +130,30 @@ class Scoring:
     ----------
     rate_prior, structure_prior
         As in `StructureLearner`.
-    concentration
-        None for posterior weights; the paper's c for mixture weights.
-    scaled
-        Whether the barrier 1 - c of mixture weights shrinks as 16 / (number of sets).
+    mixture
+        Settings of mixture weights; None for posterior weights.
     arithmetic
         Whether path rates are arithmetic means throughout (the paper's greedy closure).
     """
 
     rate_prior: Any = "auto"
     structure_prior: Any = "size"
-    concentration: float | None = None
-    scaled: bool = True
+    mixture: Mixture | None = None
     arithmetic: bool = False
 
     def check(self, n_variables: int) -> None:
         """Raise where a prior is not one."""
         check_rate_prior(self.rate_prior)
-        check_structure_prior(self.structure_prior, n_variables)
+        if not self._undecided:
+            check_structure_prior(self.structure_prior, n_variables)
+
+    @property
+    def _undecided(self) -> bool:
+        return isinstance(self.structure_prior, str) and self.structure_prior == "auto"
+
+    def settled(self, structure_prior: str) -> Scoring:
+        """With this structure prior where "auto" was asked for."""
+        return replace(self, structure_prior=structure_prior) if self._undecided else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +202,8 @@ class NodeProblem:
         )
         off = ~np.eye(cards[node], dtype=bool)
         barrier = None
-        if scoring.concentration is not None:
-            barrier = (1.0 - scoring.concentration) * (16 / len(sets) if scoring.scaled else 1.0)
+        if scoring.mixture is not None:
+            barrier = scoring.mixture.barrier(len(sets))
         return cls(
             sets,
             shape,

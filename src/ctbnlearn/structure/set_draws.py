@@ -60,8 +60,8 @@ class Priors(NamedTuple):
 class Drawn(NamedTuple):
     """What a sweep found: statistics of the present sets, weights of all.
 
-    dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`; edges [source, target] adds
-    up weights, `visits` how often a candidate was in the pool; the heaviest sets of every node with their weights.
+    dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`; `edges` [source, target]
+    adds up weights, `visits` how often a candidate was in the pool; the heaviest sets of every node with their weights.
     """
 
     dwell: Array
@@ -79,32 +79,38 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
     n, cards, stride = len(seen.cards), seen.cards, pools.stride
     begin, first, count, times, states = paths.begin, paths.first, paths.count, paths.times, paths.states
     dwell, moves = pools.dwell, pools.moves
-    dwell[:], moves[:] = 0.0, 0.0
+    for k in range(len(dwell)):
+        dwell[k] = 0.0
+    for k in range(len(moves)):
+        moves[k] = 0.0
     room = 256
-    when, node, target, change = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    when, node, target = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+    change, pointer, state = np.empty(room, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for b in range(len(begin)):
         total = 0
         for i in range(n):
             total += count[b, i]
+            pointer[i], state[i] = first[b, i], begin[b, i]
         if total > room:
             room = 2 * total
             when, node, target = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
             change = np.empty(room, np.int64)
-        e = 0
-        for i in range(n):
-            x = int(begin[b, i])
-            for k in range(first[b, i], first[b, i] + count[b, i]):
-                when[e], node[e], target[e], change[e] = times[k], i, states[k], states[k] - x
-                x = int(states[k])
-                e += 1
-        order = np.argsort(when[:total], kind="mergesort")  # stable: jumps of a node stay in order
+        for e in range(total):  # jumps of all nodes in order of time
+            soonest, j = inf, 0
+            for i in range(n):
+                if pointer[i] < first[b, i] + count[b, i] and times[pointer[i]] < soonest:
+                    soonest, j = times[pointer[i]], i
+            x = int(states[pointer[j]])
+            when[e], node[e], target[e], change[e] = soonest, j, x, x - state[j]
+            state[j] = x
+            pointer[j] += 1
         for i in range(n):
             card, code, x, now = cards[i], 0, int(begin[b, i]), seen.start[b]
             for k in range(pools.size[i]):
                 j = pools.members[i, k]
                 code += stride[i, j] * begin[b, j]
             at_dwell, at_moves = pools.dwell_place[i], pools.move_place[i]
-            for e in order:
+            for e in range(total):
                 j = node[e]
                 if j == i:
                     at = code * card + x
@@ -120,7 +126,9 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
 
 
 @compiled
-def draw_pools(pools: Pools, cores: Array, n_core: Array, others: Array, n_others: Array, net: Net, cards: Array, random: Array) -> None:
+def draw_pools(
+    pools: Pools, cores: Array, n_core: Array, others: Array, n_others: Array, net: Net, cards: Array, random: Array
+) -> None:
     """Fill the pools: the core of every node, its present parents, and others at random up to the size."""
     for i in range(len(cards)):
         if n_others[i] == 0:
@@ -155,7 +163,8 @@ def draw_pools(pools: Pools, cores: Array, n_core: Array, others: Array, n_other
 @compiled
 def number_joint(pools: Pools, i: int, cards: Array) -> None:
     """Strides of the joint states of a pool, in C order."""
-    pools.stride[i, :] = 0
+    for j in range(len(cards)):
+        pools.stride[i, j] = 0
     step = 1
     for k in range(pools.size[i] - 1, -1, -1):
         j = pools.members[i, k]
@@ -183,8 +192,8 @@ def draw_sets(
     With `empty`, sets hold required parents alone.
 
     Sets are visited depth first along the members of the pool. Numbers are kept as (states of the members taken) x
-    (joint states of those to come) x cells, so that taking a member changes nothing, and leaving it out is a sum over its
-    states; once a set is full, all that is to come is summed at once.
+    (joint states of those to come) x cells, so that taking a member changes nothing, and leaving it out is a sum over
+    its states; once a set is full, all that is to come is summed at once.
     """
     n, most, wide, n_top = len(cards), pools.members.shape[1], drawn.top.shape[2], drawn.top.shape[1]
     members, sizes, weight = np.empty((room[0], wide), np.int64), np.empty(room[0], np.int64), np.empty(room[0])
@@ -210,8 +219,8 @@ def draw_sets(
         limit = must if empty else min(priors.limit[i], size)
         n_sets, place[0], top = 0, 0, 0
         entry = stack[0]
-        entry[:] = 0
-        entry[2], entry[3], entry[4] = must, 1, pools.joint[i]
+        entry[0], entry[1], entry[2], entry[3] = 0, 0, must, 1
+        entry[4], entry[5], entry[6] = pools.joint[i], 0, 0
         while top >= 0:
             entry = stack[top]
             d, k, need, states, rest, level = entry[0], entry[1], entry[2], entry[3], entry[4], entry[5]

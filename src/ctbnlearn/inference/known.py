@@ -1,0 +1,54 @@
+"""Paths of a known network by the method a fit used: smoothing, and prediction of what is seen next.
+
+Sampling, and networks learned from complete data, are served by the joint chain where that is small, by draws where it
+is not; prediction in large networks is that of the assumed-density filter.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference import exact, posterior
+from ctbnlearn.inference.methods import Exact, Factorised, Method
+from ctbnlearn.model.ctbn import CTBN
+
+MOST_SMOOTHED = 256  # joint states up to which the joint chain smooths where sampling may
+MOST_FILTERED = 1024  # joint states up to which it predicts
+
+
+def smooth(
+    network: CTBN, obs: Observations, times: ArrayLike, method: Method | None = None, **where: Any
+) -> dict[str, FloatArray]:
+    """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
+
+    Parameters
+    ----------
+    network, obs, times
+        As in `ctbnlearn.exact.smooth`; times past the end are predictions.
+    method
+        As a fit used it; None after complete data.
+    where
+        `precision` and `device` of factorised methods.
+    """
+    posterior.check_same_variables(network, obs)
+    if isinstance(method, Factorised):
+        return posterior.smooth(network, obs, times, step=method.step, inference=method.name, **where)
+    if isinstance(method, Exact) or prod(network.n_states) <= MOST_SMOOTHED:
+        return exact.smooth(network, obs, times)
+    from ctbnlearn.inference import sampled
+
+    return sampled.smooth(network, obs, times)
+
+
+def predictive(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> FloatArray:
+    """Log likelihood of each observation given the earlier ones, summed per trajectory; parameters as in `smooth`."""
+    posterior.check_same_variables(network, obs)
+    if not isinstance(method, Factorised) and (isinstance(method, Exact) or prod(network.n_states) <= MOST_FILTERED):
+        return exact.log_evidence(network, obs)
+    step = method.step if isinstance(method, Factorised) else None
+    return posterior.predictive(network, obs, step=step, **where)

@@ -1,0 +1,35 @@
+"""Which method infers the paths where nobody said: sampling as long as its cost is bounded, else star."""
+
+from __future__ import annotations
+
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference.methods import Method, Sampling, Star
+
+MOST_VARIABLES = 150
+MOST_SECONDS = 1200.0  # foretold, on two processors
+UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
+NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
+COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
+USUAL_SWEEPS = 200
+
+
+def sweep_seconds(n_variables: int, n_trajectories: int, n_values: float, moves: float | None = None) -> float:
+    """Seconds that a sweep of one chain takes, roughly; `moves` are the jumps in all paths, guessed where not given."""
+    paths = n_variables * n_trajectories
+    if moves is None:
+        moves = min(0.5 * n_values, 4.0 * paths)
+    units = n_values + paths + 5.0 * moves
+    return UNIT_SECONDS * units + NODE_SECONDS * n_variables + COUNT_SECONDS * n_variables * moves
+
+
+def foretold_seconds(obs: Observations, chains: int = 4, processors: int = 2) -> float:
+    """Seconds that learning by sampling takes, very roughly, without compilation."""
+    sweep = sweep_seconds(len(obs.variables), obs.n_trajectories, obs.n_values)
+    return USUAL_SWEEPS * sweep * chains / min(processors, chains)
+
+
+def choose_method(obs: Observations) -> Method:
+    """Sampling where its foretold cost is bounded, else star."""
+    if len(obs.variables) <= MOST_VARIABLES and foretold_seconds(obs) <= MOST_SECONDS:
+        return Sampling()
+    return Star()
