@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-compiled: Any = njit(**{"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True})
+OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+compiled: Any = njit(**OPTIONS)
 
 
 def streams(seed: Any, count: int) -> NDArray[Any]:
