@@ -61,7 +61,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     rate_prior : "auto", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
-        "size": uniform over sizes, then over the sets of a size; "sparse": one parent a node on average; "flat":
+        "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling, else "size". EM holds complexity
         against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
         chance at its word. Only for posterior weights.

@@ -88,8 +88,8 @@ def log_prior_parts(
 
     Their sum over a set's size and members is its log prior probability among all sets that hold `required`, lie inside
     `allowed` and have at most `limit` members. "size": uniform over the sizes, then over the sets of a size. "sparse":
-    as if every node had one parent beyond those required, on average: odds of 1 / (number of candidates) for each,
-    nearly Poisson(1) members. "flat": uniform over sets. A number or matrix [source, target]: log odds of each edge.
+    half a parent beyond those required, on average: odds of 1 / (2 x number of candidates) for each candidate, nearly
+    Poisson(1/2) members. "flat": uniform over sets. A number or matrix [source, target]: log odds of each edge.
     """
     extra = np.arange(limit + 1) - len(required)
     held = set(required)
@@ -101,7 +101,7 @@ def log_prior_parts(
         by_size = -ways - np.log((extra >= 0).sum())
     else:
         if isinstance(prior, str) and prior == "sparse":
-            odds[free] = -np.log(max(len(free), 1))
+            odds[free] = -np.log(2 * max(len(free), 1))
         elif not isinstance(prior, str):
             odds = _log_odds(prior, n)[:, node].copy()
         # log of the elementary symmetric polynomials: total weight of all sets of a size
