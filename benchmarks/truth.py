@@ -1,0 +1,200 @@
+"""Does the answer hold? Accuracy against the amount of data and the length of gaps, coverage of intervals, calibration.
+
+    python benchmarks/truth.py                      every section, some hours on two cores
+    python benchmarks/truth.py clinic gaps --jobs 4 some of them, several fits at a time
+
+Networks have a known truth; nothing is tuned on them. Each line is one fit by the default learner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+import ctbnlearn as cl
+
+NOISE = cl.GaussianNoise(variance=0.2)
+DWELL = 2.0  # mean dwell time of a Glauber node, at rate 1/2
+
+
+def protocol(n: int, trajectories: int, seed: int, coupling: float = 0.6) -> tuple[cl.CTBN, cl.Observations]:
+    """The paper's: 2 transitions a node, 10 noisy observations at random times."""
+    net = _network(n, seed, coupling)
+    paths = cl.simulate(net, trajectories, n_transitions=2 * n, rng=seed + 1)
+    return net, cl.observe(paths, n_times=10, noise=NOISE, rng=seed + 2)
+
+
+def gaps(n: int, trajectories: int, seed: int, coupling: float, dwells: float) -> tuple[cl.CTBN, cl.Observations]:
+    """Ten noisy observations at random times, on average `dwells` mean dwell times apart."""
+    net = _network(n, seed, coupling)
+    paths = cl.simulate(net, trajectories, horizon=10 * dwells * DWELL, rng=seed + 1)
+    return net, cl.observe(paths, n_times=10, noise=NOISE, rng=seed + 2)
+
+
+def clinic(patients: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """Six variables of two and three states, a visit every four months, 30 % blanks, a lab value, a treatment.
+
+    The treatment is given for a high crp and lowers it: a feedback that products of marginals cancel.
+    """
+    two, three = ("no", "yes"), ("mild", "moderate", "severe")
+    variables = {"smoker": two, "crp": (0, 1), "treated": two, "flare": two, "stage": three, "pain": two}
+    parents = {
+        "crp": ["smoker", "treated"],
+        "treated": ["crp"],
+        "flare": ["crp"],
+        "stage": ["flare"],
+        "pain": ["stage"],
+    }
+
+    def pair(up: float, down: float) -> list[list[float]]:
+        return [[-up, up], [down, -down]]
+
+    def ladder(up: float, down: float) -> list[list[float]]:
+        return [[-up, up, 0], [down, -up - down, up], [0, down, -down]]
+
+    rates = {
+        "smoker": [pair(0.2, 0.3)],
+        "crp": [pair(0.4, 0.5), pair(0.2, 2.5), pair(1.6, 0.4), pair(0.8, 2.0)],
+        "treated": [pair(0.2, 1.2), pair(2.0, 0.4)],
+        "flare": [pair(0.3, 2.0), pair(1.8, 0.8)],
+        "stage": [ladder(0.25, 0.5), ladder(1.2, 0.2)],
+        "pain": [pair(0.3, 2.0), pair(0.9, 1.0), pair(2.5, 0.4)],
+    }
+    net = cl.CTBN(variables, parents, {k: np.array(v, float) for k, v in rates.items()})
+    paths = cl.simulate(net, patients, horizon=5.0, rng=seed + 1)
+    rng = np.random.default_rng(seed)
+    visits = [np.sort(np.clip(np.arange(16) / 3 + rng.normal(0, 0.05, 16), 0, 5)) for _ in range(patients)]
+    noise = {"crp": cl.GaussianNoise(variance=0.25, values=(0, 2))}
+    return net, cl.observe(paths, times=visits, noise=noise, missing=0.3, rng=seed + 2)
+
+
+def special(kind: str, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """A common cause of four, a chain, or a node whose three parents matter only together; 2,000 trajectories."""
+    flip = [[-0.5, 0.5], [0.5, -0.5]]
+    follow = [[[-0.15, 0.15], [0.85, -0.85]], [[-0.85, 0.85], [0.15, -0.15]]]
+    if kind == "common cause":
+        parents = {f"x{i}": ["cause"] for i in range(4)}
+        rates: dict[str, Any] = {"cause": [flip], **{f"x{i}": follow for i in range(4)}}
+    elif kind == "chain":
+        parents = {"y": ["x"], "z": ["y"]}
+        rates = {"x": [flip], "y": follow, "z": follow}
+    else:
+        parents = {"w": ["a", "b", "c"]}
+        odd = [follow[bin(u).count("1") % 2] for u in range(8)]
+        rates = {"a": [flip], "b": [flip], "c": [flip], "w": odd}
+    net = cl.CTBN(dict.fromkeys(rates, (0, 1)), parents, {k: np.array(v, float) for k, v in rates.items()})
+    paths = cl.simulate(net, 2000, horizon=4.0, rng=seed + 1)
+    return net, cl.observe(paths, n_times=10, noise=cl.LabelNoise(0.02), rng=seed + 2)
+
+
+def _network(n: int, seed: int, coupling: float) -> cl.CTBN:
+    rng = np.random.default_rng([n, seed])
+    while True:
+        net = cl.random_network(n, 2, coupling=coupling, rng=rng)
+        if net.edges:
+            return net
+
+
+PLAN: dict[str, list[tuple[Any, ...]]] = {
+    "many": [(protocol, (5, 2000, s), {"max_parents": 2}) for s in range(10, 60, 10)]
+    + [(protocol, (10, 3000, s), {"max_parents": 2}) for s in (10, 20)]
+    + [(protocol, (20, 1000, s), {"max_parents": 2}) for s in (10, 20)],
+    "fifty": [(protocol, (50, b, 10), {"max_parents": 2}) for b in (1000, 5000)],
+    "few": [(protocol, (5, b, s), {}) for b in (40, 160) for s in range(100, 400, 10)],
+    "strong": [
+        (protocol, (6, 60, s, 1.2), {"inference": i}) for i in ("auto", "exact", "star") for s in range(100, 200, 10)
+    ],
+    "gaps": [(gaps, (6, 1000, s, c, 1.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
+    "long_gaps": [(gaps, (6, 1000, s, c, 2.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
+    "coverage": [
+        (gaps, (n, 500, s, 0.6, d), {"max_parents": 2}) for n in (5, 12) for d in (0.3, 1.0) for s in (10, 20)
+    ],
+    "clinic": [(clinic, (b, s), {}) for b in (200, 2000) for s in (10, 20, 30)],
+    "special": [(special, (kind, 10), {"max_parents": 3}) for kind in ("common cause", "chain", "interaction")],
+}
+
+
+def held(net: cl.CTBN, result: cl.Result) -> tuple[int, int]:
+    """How many true rates lie in their 95 % intervals, of the nodes whose parents were found; and of how many."""
+    inside = total = 0
+    for i in range(len(net.names)):
+        learned = result.rate_tables[i][0]
+        if set(learned.parents) != set(net.parents[i]):
+            continue
+        low, high = learned.quantile(0.025), learned.quantile(0.975)
+        possible = (net.cims[i] > 0) & learned.possible
+        inside += int(((net.cims[i] >= low) & (net.cims[i] <= high))[possible].sum())
+        total += int(possible.sum())
+    return inside, total
+
+
+def measure(section: str, make: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    """Fit one problem by the default learner."""
+    warnings.simplefilter("ignore")
+    net, obs = make(*arguments)
+    began = time.perf_counter()
+    learner = cl.StructureLearner(**settings).fit(obs)
+    seconds = time.perf_counter() - began
+    found = learner.edge_probabilities_
+    truth = np.zeros(found.shape, bool)
+    for i, ps in enumerate(net.parents):
+        truth[list(ps), i] = True
+    off = ~np.eye(len(truth), dtype=bool)
+    scores = cl.edge_scores(net, found)
+    inside, total = held(net, learner.result_)
+    apart = learner.chain_disagreement_
+    return {
+        "what": f"{make.__name__}{arguments}" + (f" {settings['inference']}" if "inference" in settings else ""),
+        "auroc": scores["auroc"],
+        "aupr": scores["aupr"],
+        "log_loss": scores["log_loss"],
+        "wrong": int((np.abs(found - truth)[off] > 0.5).sum()),
+        "sure_false": int(((found > 0.9) & ~truth & off).sum()),
+        "reversed": int(((found > 0.5) & ~truth & truth.T).sum()),
+        "highest_false": float(found[~truth & off].max(initial=0.0)),
+        "inside": inside,
+        "rates": total,
+        "apart": float("nan") if apart is None else float(apart.max()),
+        "converged": bool(learner.converged_),
+        "iterations": int(learner.n_iter_),
+        "seconds": seconds,
+    }
+
+
+def lines(sections: list[str], jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Results as they come."""
+    tasks = [(section, *task) for section in sections for task in PLAN[section]]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(measure, *task): task[0] for task in tasks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(PLAN)}; default all")
+    parser.add_argument("--jobs", type=int, default=1, help="fits at a time; each uses up to four threads")
+    given = parser.parse_args()
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for section, row in lines(given.sections or list(PLAN), given.jobs):
+        rows.setdefault(section, []).append(row)
+        print(section, *(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
+    for section, found in rows.items():
+        mean = {k: np.mean([r[k] for r in found]) for k in ("auroc", "aupr", "log_loss", "seconds")}
+        share = sum(r["inside"] for r in found) / max(1, sum(r["rates"] for r in found))
+        print(
+            f"{section}: {len(found)} fits, "
+            + ", ".join(f"{k} {v:.4f}" for k, v in mean.items())
+            + f", coverage {share:.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
