@@ -188,16 +188,14 @@ def run_chains(
         try:
             run.chains += [Chain(task, s) for s in seeds]
             if saved is None:
-                _begin(run, pool, progress)
+                _begin(run, pool, progress, settings)
             else:
                 run.restore(saved)
             most = budget(settings, _sweep_seconds(task, run.mean_rates))
-            while not run.agreed and run.trails[0].n_sweeps < most:
-                trail = run.trails[0]
-                stretches = min(max(8, len(trail) // 4), ceil((most - trail.n_sweeps) / trail.length))
+            while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
                 list(pool.map(Chain.advance, run.chains, run.trails, [stretches] * len(run.chains)))
                 n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
-                enough = n >= min(LEAST_SWEEPS, most) and len(run.trails[0]) >= 16
+                enough = len(run.trails[0]) >= 16 and (n >= LEAST_SWEEPS or run.trails[0].room(most) == 0)
                 run.agreed = enough and max(apart.max(), drift(run.trails).max()) <= settings.agreement
                 run.agreed = run.agreed and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
                 if enough and apart.max() > FAR_APART:
@@ -229,7 +227,7 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
+def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sampling) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.say(f"{len(task.cards)} variables, {task.obs.n_trajectories} trajectories: each variable by itself")
@@ -239,7 +237,8 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
     run.mean_rates = np.where(time > 0, np.maximum(moves, 1e-3) / np.maximum(time * targets, 1e-300), 1.0)
     for chain in run.chains:
         centre_prior(chain.priors, task, run.mean_rates)
-    length = int(np.clip(ceil(1.5e-3 / _sweep_seconds(task, run.mean_rates)), 1, 8))
+    sweep = _sweep_seconds(task, run.mean_rates)
+    length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
     progress.say(f"{len(run.chains)} chains from the network without edges")
     list(pool.map(lambda chain: chain.screen(), run.chains))
