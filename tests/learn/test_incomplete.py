@@ -377,7 +377,9 @@ def test_after_learning(method):
     for call in (learner.smooth, learner.predict):
         with pytest.raises(ParameterError, match="Observations are needed"):
             call(cl.simulate(net, 2, horizon=1.0, rng=0), [3.5])
-    wrong = cl.StructureLearner(inference=method, rate_prior=(1000.0, 10.0), candidates=[]).fit(obs)  # hundred times too fast
+    wrong = cl.StructureLearner(inference=method, rate_prior=(1000.0, 10.0), candidates=[]).fit(
+        obs
+    )  # hundred times too fast
     assert learner.score(obs) > wrong.score(obs)
     paths = cl.simulate(net, 5, horizon=2.0, rng=0)
     assert np.isfinite(learner.score(paths))

@@ -108,6 +108,7 @@ def test_settings_are_compared_on_trajectories_held_out():
     assert [search.cv_results_[f"split{k}_test_score"][2] for k in range(3)] == expected
 
 
+@pytest.mark.filterwarnings("ignore:after 64 sweeps the chains have not come to agree")
 def test_settings_are_compared_on_incomplete_data():
     """Numbers of parents, and methods with settings of their own; a fit by hand gives the same score."""
     methods = [cl.Sampling(chains=2, sweeps=64, agreement=1.0), cl.Star(refine=False)]
