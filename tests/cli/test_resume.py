@@ -12,7 +12,6 @@ import pytest
 import ctbnlearn as cl
 from ctbnlearn.learn.checkpoint import Checkpoint, saved_round
 
-
 KILLED = """
 import os, signal, sys
 from ctbnlearn.cli import main

@@ -1,4 +1,4 @@
-"""StructureLearner on incomplete data: accuracy and symmetries of EM, its monotone objective; corners of all methods."""
+"""StructureLearner on incomplete data: accuracy and symmetries of EM, its monotone objective; corners."""
 
 from __future__ import annotations
 

@@ -316,7 +316,7 @@ def test_what_is_seen_can_be_thin():
 
 def test_no_data_give_the_prior():
     """One parent a node on average, of two candidates: odds of one half each."""
-    net, obs = example(3, 4, n_times=0)
+    _, obs = example(3, 4, n_times=0)
     p = cl.StructureLearner(rate_prior=(2.0, 2.0), inference=cl.Sampling(4, 2000, 0.02)).fit(obs).edge_probabilities_
     np.testing.assert_allclose(p[~np.eye(3, dtype=bool)], 1 / 3, atol=0.04)
 
