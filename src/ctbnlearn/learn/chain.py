@@ -154,6 +154,8 @@ class Chain:
         self.paths = gibbs.compact(self.paths)
         moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
         for k in range(sweeps):
+            if self.stopped:
+                break
             self.sweep(empty=True)
             if 2 * k >= sweeps:
                 records = self.records()
@@ -167,6 +169,8 @@ class Chain:
         if not self.n_others.any():
             return
         for _ in range(2 * int(np.ceil((self.n_others / np.maximum(self.pools.size, 1)).max()))):
+            if self.stopped:
+                break
             self.sweep()
         self.choose_cores()
 
