@@ -5,39 +5,48 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
+import pytest
 
 import ctbnlearn as cl
-from ctbnlearn.cli.progress import ProgressLines
-from ctbnlearn.learn.checkpoint import CURRENT, saved_round
+from ctbnlearn.learn.checkpoint import Checkpoint, saved_round
+
+KILLED = """
+import os, signal, sys
+from ctbnlearn.cli import main
+from ctbnlearn.learn.checkpoint import Checkpoint
+
+honest = Checkpoint.save
+Checkpoint.save = lambda *given: (honest(*given), os.kill(os.getpid(), signal.SIGKILL))
+main(sys.argv[1:])
+"""
 
 
-def test_learn_is_killed_interrupted_and_goes_on(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "settings", ['inference = "star"\nmax_iter = 40\n', "sweeps = 400\nseed = 3\n"], ids=["star", "sampling"]
+)
+def test_learn_is_killed_interrupted_and_goes_on(run, tmp_path, monkeypatch, settings):
     data, state = tmp_path / "d.csv", tmp_path / "state"
     make = ["simulate", "--nodes", "3", "--max-parents", "1", "--trajectories", "40", "--seed", "2", "--missing", "0.1"]
     assert run(*make, "-q", "--out", data)[0] == 0  # as in `test_commands`: compiled code is shared
-    (tmp_path / "c.toml").write_text('checkpoint = "state"\nmax_parents = 1\nmax_iter = 40\n[learner]\ntol = 1e-9\n')
+    (tmp_path / "c.toml").write_text(f'checkpoint = "state"\nmax_parents = 1\n{settings}')
     command = ["learn", data, "--config", tmp_path / "c.toml", "--out", tmp_path / "r"]
-    child = subprocess.Popen([sys.executable, "-m", "ctbnlearn", *map(str, command), "-q"])
-    while not (state / CURRENT).exists():
-        assert child.poll() is None
-        time.sleep(0.002)
-    time.sleep(np.random.default_rng(5).uniform(0, 0.1))
-    child.kill()
-    assert child.wait() == -signal.SIGKILL
+    child = subprocess.run([sys.executable, "-c", KILLED, *map(str, command), "-q"], check=False)
+    assert child.returncode == -signal.SIGKILL
     reached = saved_round(state)
     assert reached >= 1
     assert not (tmp_path / "r").exists()
 
+    honest = Checkpoint.save
     with monkeypatch.context() as patch:
-        patch.setattr(ProgressLines, "round", lambda *a: signal.raise_signal(signal.SIGINT))
+        patch.setattr(Checkpoint, "save", lambda *a: (honest(*a), signal.raise_signal(signal.SIGINT)))
         code, _, err = run(*command, "--resume")
     assert code == 130
+    assert saved_round(state) > reached
     assert err == (
-        f"ctbnlearn: interrupted; {state} holds the state after round {reached + 1}: the same command with --resume "
-        "goes on from there\n"
+        f"ctbnlearn: interrupted; {state} holds the state after round {saved_round(state)}: the same command with "
+        "--resume goes on from there\n"
     )
     code, _, err = run(*command, "-q")
     assert code == 2

@@ -48,10 +48,11 @@ def same(learner, expected):
     "case", ["dense", "exact", "paths not kept", "mixture", "random", "pools", "all pairs", "costly pairs"]
 )
 def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path, monkeypatch, case):
+    few = {"tol": 1e-4, "max_iter": 4}
     more = {
-        "exact": {"inference": "exact"},
+        "exact": {"inference": cl.Exact(**few)},
         "mixture": {"weights": "mixture"},
-        "random": {"initial": "random", "n_init": 2, "random_state": 1},
+        "random": {"inference": cl.Star(**few, initial="random", n_init=2), "random_state": 1},
         "pools": {"max_parents": 3, "pool_size": 3},
     }
     if case == "paths not kept":
@@ -63,7 +64,7 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
         settings = more.get(case, {})
     if case == "costly pairs":
         monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
-    settings = {"max_parents": 2, "tol": 1e-4, "max_iter": 4, **settings}
+    settings = {"max_parents": 2, "inference": cl.Star(**few), **settings}
     expected = cl.StructureLearner(**settings).fit(obs)
     learner = cl.StructureLearner(**settings, checkpoint=tmp_path / "state", resume=True, callback=stop)
     rounds = 0
@@ -82,16 +83,16 @@ def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path
 
 @pytest.mark.filterwarnings("ignore:EM has not converged")
 def test_more_rounds_can_be_had_of_a_run_that_ended_too_early(obs, tmp_path):
-    expected = cl.StructureLearner(2, tol=1e-4, max_iter=4).fit(obs)
-    learner = cl.StructureLearner(2, tol=1e-4, max_iter=2, checkpoint=tmp_path).fit(obs)
+    expected = cl.StructureLearner(2, inference=cl.Star(tol=1e-4, max_iter=4)).fit(obs)
+    learner = cl.StructureLearner(2, inference=cl.Star(tol=1e-4, max_iter=2), checkpoint=tmp_path).fit(obs)
     assert learner.n_iter_ == 2 < expected.n_iter_
-    same(learner.set_params(max_iter=4, resume=True).fit(obs), expected)
+    same(learner.set_params(inference=cl.Star(tol=1e-4, max_iter=4), resume=True).fit(obs), expected)
     with pytest.raises(ParameterError, match="holds 4 rounds, more than max_iter; raise"):
-        learner.set_params(max_iter=3).fit(obs)
+        learner.set_params(inference=cl.Star(tol=1e-4, max_iter=3)).fit(obs)
 
 
 def test_what_does_not_belong_together_is_refused(obs, tmp_path):
-    learner = cl.StructureLearner(2, checkpoint=tmp_path, callback=stop, structure_prior="flat")
+    learner = cl.StructureLearner(2, inference="star", checkpoint=tmp_path, callback=stop, structure_prior="flat")
     with pytest.raises(KeyboardInterrupt):
         learner.fit(obs)
     before = (tmp_path / CURRENT).read_bytes()
@@ -100,7 +101,7 @@ def test_what_does_not_belong_together_is_refused(obs, tmp_path):
     learner.set_params(resume=True)
     with pytest.raises(CheckpointError, match="made from other data"):
         learner.fit(observations(7))
-    other = cl.StructureLearner(max_parents=1, checkpoint=tmp_path, resume=True)
+    other = cl.StructureLearner(max_parents=1, inference="star", checkpoint=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match='max_parents=2, structure_prior="flat", not max_parents=1, struct'):
         other.fit(obs)
     assert (tmp_path / CURRENT).read_bytes() == before
@@ -123,7 +124,8 @@ def test_no_room_is_a_clear_error_and_the_last_checkpoint_stays(obs, tmp_path):
         size = (tmp_path / CURRENT).stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size - 1000, limits[1]))
 
-    settings = {"tol": 1e-4, "checkpoint": tmp_path}
+    star = cl.Star(tol=1e-4)
+    settings = {"inference": star, "checkpoint": tmp_path}
     try:
         with pytest.raises(
             CheckpointError, match=r"of round 2 cannot be written .*; that of round 1 is whole; make room"
@@ -132,7 +134,7 @@ def test_no_room_is_a_clear_error_and_the_last_checkpoint_stays(obs, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert os.listdir(tmp_path) == [CURRENT]
-    same(cl.StructureLearner(2, **settings, resume=True).fit(obs), cl.StructureLearner(2, tol=1e-4).fit(obs))
+    same(cl.StructureLearner(2, **settings, resume=True).fit(obs), cl.StructureLearner(2, inference=star).fit(obs))
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_learning(obs, tmp_path):

@@ -206,15 +206,19 @@ def test_trajectories_without_length_or_jumps():
 
 def test_paper_preset():
     learner = cl.StructureLearner.paper()
-    assert learner.weights == "mixture"
+    assert learner.weights == cl.Mixture(concentration=0.9, scaled=False)
+    assert learner.inference == cl.Star(initial="full")
     assert learner.rate_prior == cl.ProjectedPrior(5.0, 10.0)
     greedy = cl.StructureLearner.paper(exhaustive=False, max_parents=2)
     assert greedy.max_parents == 2
+    assert greedy.inference.rates == "arithmetic"
+    assert cl.StructureLearner.paper(max_iter=3).inference == cl.Star(initial="full", max_iter=3)
     with pytest.raises(ParameterError, match="exhaustive"):
         cl.StructureLearner.paper(exhaustive=False)
     with pytest.raises(ParameterError, match="exhaustive"):
         cl.StructureLearner.paper(exhaustive=True, max_parents=2)
-    assert cl.StructureLearner.paper(dirichlet=2.0).fit(PATHS).parent_set_weights_[0][0] == 1.0
+    sharp = cl.StructureLearner.paper(weights=cl.Mixture(concentration=2.0, scaled=False)).fit(PATHS)
+    assert sharp.parent_set_weights_[0][0] == 1.0
 
 
 @pytest.mark.parametrize("max_parents", [2, 3])
@@ -259,10 +263,10 @@ def test_scikit_learn_rules():
         ({"max_parents": -1}, "max_parents"),
         ({"max_parents": 1.5}, "max_parents"),
         ({"max_parents": True}, "max_parents"),
-        ({"weights": "bayes"}, "weights must be one of"),
-        ({"barrier": 1}, "barrier"),
-        ({"dirichlet": "x"}, "dirichlet"),
-        ({"dirichlet": np.nan}, "dirichlet"),
+        ({"weights": "bayes"}, "weights must be"),
+        ({"weights": cl.Mixture(scaled="off")}, "Mixture: scaled"),
+        ({"weights": cl.Mixture(concentration="x")}, "Mixture: concentration"),
+        ({"weights": cl.Mixture(concentration=np.nan)}, "Mixture: concentration"),
         ({"rate_prior": "weak"}, "rate_prior"),
         ({"rate_prior": (1, -1)}, "rate_prior"),
         ({"rate_prior": (1,)}, "rate_prior"),

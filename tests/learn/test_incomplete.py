@@ -1,9 +1,10 @@
-"""StructureLearner on incomplete data: accuracy, monotone objective, symmetries, corners."""
+"""StructureLearner on incomplete data: accuracy and symmetries of EM, its monotone objective; corners."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
@@ -38,7 +39,7 @@ def compare(seeds, n_trajectories, *learners):
 
 
 def posterior(obs):
-    return cl.StructureLearner().fit(obs).edge_probabilities_
+    return cl.StructureLearner(inference="star").fit(obs).edge_probabilities_
 
 
 def test_accuracy_on_thirty_graphs():
@@ -75,7 +76,7 @@ def test_local_evidence_improves_calibration():
     for seed in range(6):
         net, obs = protocol(seed, 40)
         for refine in (True, False):
-            p = cl.StructureLearner(refine=refine).fit(obs).edge_probabilities_
+            p = cl.StructureLearner(inference=cl.Star(refine=refine)).fit(obs).edge_probabilities_
             losses.append(cl.edge_scores(net, p)["log_loss"])
     assert np.mean(losses[::2]) < np.mean(losses[1::2])
 
@@ -85,7 +86,7 @@ def test_local_evidence_of_a_lone_node_is_its_evidence():
     net = cl.random_network(3, 2, rng=1)
     paths = cl.simulate(net, 12, horizon=4.0, rng=1)
     obs = cl.observe(paths, times=np.linspace(0, 4, 161), rng=1)
-    dense = cl.StructureLearner(rate_prior=(1.0, 2.0)).fit(obs)
+    dense = cl.StructureLearner(inference="star", rate_prior=(1.0, 2.0)).fit(obs)
     whole = cl.StructureLearner(rate_prior=(1.0, 2.0)).fit(paths)
     np.testing.assert_allclose(dense.edge_probabilities_, whole.edge_probabilities_, atol=0.1)
 
@@ -95,7 +96,8 @@ def test_local_evidence_of_a_lone_node_is_its_evidence():
 def test_the_objective_never_falls(coupling, initial):
     for seed in range(2):
         _net, obs = protocol(seed, 20, n=4, coupling=coupling)
-        learner = cl.StructureLearner(initial=initial, random_state=seed, max_iter=30).fit(obs)
+        star = cl.Star(initial=initial, max_iter=30)
+        learner = cl.StructureLearner(inference=star, random_state=seed).fit(obs)
         steps = np.diff(learner.history_.objective)
         assert len(steps) > 3
         assert (steps >= -1e-9 * abs(learner.objective_)).all(), steps.min()
@@ -106,8 +108,9 @@ def test_exact_inference_equals_its_reference():
     """EM on the joint chain, written anew in the oracle; to the end, which takes more rounds than the default."""
     for seed in range(2):
         _, obs = protocol(seed, 25, n=3)
-        settings = {"inference": "exact", "rates": "arithmetic", "rate_prior": (1.0, 2.0), "tol": 1e-9, "max_iter": 100}
-        ours = cl.StructureLearner(initial_distribution="uniform", **settings).fit(obs)
+        method = cl.Exact(rates="arithmetic", tol=1e-9, max_iter=100)
+        settings = {"inference": method, "rate_prior": (1.0, 2.0), "initial_distribution": "uniform"}
+        ours = cl.StructureLearner(**settings).fit(obs)
         assert ours.converged_
         theirs = exact_em.learn(obs, 2, n_iter=100, beta=2.0)
         np.testing.assert_allclose(ours.edge_probabilities_, theirs, atol=1e-3)
@@ -115,8 +118,8 @@ def test_exact_inference_equals_its_reference():
 
 def test_exact_inference_is_a_bound_that_never_falls():
     _net, obs = protocol(3, 30, n=3, coupling=2.0)
-    learner = cl.StructureLearner(inference="exact", initial_distribution="uniform", tol=1e-6, rate_prior=(2.0, 2.0))
-    learner.fit(obs)
+    settings = {"initial_distribution": "uniform", "rate_prior": (2.0, 2.0)}
+    learner = cl.StructureLearner(inference=cl.Exact(tol=1e-6), **settings).fit(obs)
     steps = np.diff(learner.history_.objective)
     assert len(steps) > 5
     assert (steps >= -1e-8).all()
@@ -125,8 +128,7 @@ def test_exact_inference_is_a_bound_that_never_falls():
     # the evidence under the prior, by drawing rates from it, for one variable alone: F stays below
     single = cl.random_network(1, rng=1)
     few = cl.observe(cl.simulate(single, 3, horizon=3.0, rng=2), n_times=4, noise=cl.GaussianNoise(variance=0.2), rng=3)
-    settings = {"initial_distribution": "uniform", "rate_prior": (2.0, 2.0), "tol": 1e-9, "max_iter": 200}
-    bound = cl.StructureLearner(inference="exact", **settings).fit(few).objective_
+    bound = cl.StructureLearner(inference=cl.Exact(tol=1e-9, max_iter=200), **settings).fit(few).objective_
     rng = np.random.default_rng(0)
     draws = []
     for up, down in rng.gamma(2.0, 0.5, (4000, 2)):
@@ -142,7 +144,7 @@ def test_exact_inference_is_right_where_data_abound():
     p = cl.StructureLearner(inference="exact").fit(obs).edge_probabilities_
     assert cl.edge_scores(net, p)["log_loss"] < 0.05
     many = cl.observe(cl.simulate(cl.random_network(12, 2, rng=1), 2, horizon=1.0, rng=1), n_times=2, rng=1)
-    with pytest.raises(ParameterError, match='inference="star"'):
+    with pytest.raises(ParameterError, match='inference="sampling"'):
         cl.StructureLearner(inference="exact").fit(many)
 
 
@@ -152,7 +154,8 @@ def test_objective_without_coupling_is_the_evidence_under_the_prior():
     paths = cl.simulate(net, 5, horizon=3.0, rng=0)
     dense_grid = np.linspace(0, 3, 601)
     obs = cl.observe(paths, times=dense_grid, rng=0)
-    learner = cl.StructureLearner(rate_prior=(1.0, 1.0), initial_distribution="uniform").fit(obs)
+    settings = {"rate_prior": (1.0, 1.0), "initial_distribution": "uniform"}
+    learner = cl.StructureLearner(inference="star", **settings).fit(obs)
     whole = cl.StructureLearner(rate_prior=(1.0, 1.0)).fit(paths)
     # densities of jumps against probabilities of jumping within one of the short intervals
     expected = whole.objective_ + paths.n_transitions * np.log(3 / 600) + 5 * np.log(0.5)
@@ -175,28 +178,29 @@ def relabelled(obs, order):
 
 def test_relabelling_order_and_time_unit_do_not_matter():
     _net, obs = small()
-    base = cl.StructureLearner(tol=1e-6).fit(obs)
+    learner = cl.StructureLearner(inference=cl.Star(tol=1e-6))
+    base = clone(learner).fit(obs)
     p = base.edge_probabilities_
     order = [2, 0, 1]
-    found = cl.StructureLearner(tol=1e-6).fit(relabelled(obs, order)).edge_probabilities_
+    found = clone(learner).fit(relabelled(obs, order)).edge_probabilities_
     np.testing.assert_allclose(found, p[np.ix_(order, order)], atol=1e-4)
     shuffled = obs.select(np.random.default_rng(0).permutation(obs.n_trajectories))
-    np.testing.assert_allclose(cl.StructureLearner(tol=1e-6).fit(shuffled).edge_probabilities_, p, atol=1e-4)
+    np.testing.assert_allclose(clone(learner).fit(shuffled).edge_probabilities_, p, atol=1e-4)
     hours = cl.Observations(
         obs.variables,
         tuple(type(s)(s.offsets, s.times / 60, s.values, s.noise) for s in obs.series),
         obs.start / 60,
         obs.end / 60,
     )
-    quick = cl.StructureLearner(tol=1e-6).fit(hours)
+    quick = clone(learner).fit(hours)
     np.testing.assert_allclose(quick.edge_probabilities_, p, atol=1e-4)
     np.testing.assert_allclose(quick.network_.cims[0], 60 * base.network_.cims[0], rtol=1e-3)
 
 
 def test_single_precision_agrees():
     _net, obs = protocol(3, 20, n=4)
-    double = cl.StructureLearner().fit(obs).edge_probabilities_
-    single = cl.StructureLearner(precision="float32").fit(obs).edge_probabilities_
+    double = cl.StructureLearner(inference="star").fit(obs).edge_probabilities_
+    single = cl.StructureLearner(inference="star", precision="float32").fit(obs).edge_probabilities_
     np.testing.assert_allclose(single, double, atol=1e-2)
 
 
@@ -211,7 +215,6 @@ def corner_cases():
     yield "mostly holes", cl.observe(paths, n_times=4, missing=0.8, rng=1), {}
     yield "close together", cl.observe(paths, times=[1.0, 1.0 + 1e-9, 1.0 + 2e-9, 3.0], rng=1), {}
     yield "tiny prior", sharp, {"rate_prior": (0.01, 0.01)}
-    yield "full start", sharp, {"initial": "full"}
     point = cl.Observations.from_likelihoods([[2.0], [0.0]], [[[[1, 0]]] * 3, [[[0, 1]]] * 3], net.variables)
     yield "trajectories of one point", point, {}
     gap = cl.simulate(net, 2, horizon=200.0, rng=1)
@@ -221,11 +224,20 @@ def corner_cases():
     yield "far outliers", cl.observe(paths, n_times=5, noise=cl.GaussianNoise(1e-8), rng=1), {}
 
 
-@pytest.mark.parametrize("weights", ["posterior", "mixture"])
+CORNER_METHODS = {
+    "sampling": {"inference": cl.Sampling(chains=2, sweeps=20)},
+    "one chain": {"inference": cl.Sampling(chains=1, sweeps=1)},
+    "star": {"inference": cl.Star(max_iter=5)},
+    "exact": {"inference": cl.Exact(max_iter=2)},
+    "mixture from the full set": {"inference": cl.Star(max_iter=5, initial="full"), "weights": "mixture"},
+}
+
+
+@pytest.mark.parametrize("method", CORNER_METHODS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_corners_are_finite(weights):
+def test_corners_are_finite(method):
     for name, obs, parameters in corner_cases():
-        learner = cl.StructureLearner(weights=weights, max_iter=5, **parameters).fit(obs)
+        learner = cl.StructureLearner(**CORNER_METHODS[method], **parameters).fit(obs)
         p = learner.edge_probabilities_
         assert np.isfinite(p).all(), name
         assert ((p >= 0) & (p <= 1)).all(), name
@@ -264,8 +276,9 @@ def test_transitions_that_cannot_happen_have_rate_zero():
     assert whole.edge_probabilities_[1, 0] > 0.99
     with pytest.raises(DataError, match="does not allow"):
         cl.StructureLearner(transitions={"x0": [("ill", "healthy")]}).fit(paths)
-    with pytest.raises(CtbnlearnError, match="probability zero"):
-        cl.StructureLearner(transitions={"x0": [("ill", "healthy")]}).fit(obs)
+    for method, words in (("sampling", "'x0' cannot happen"), ("star", "probability zero")):
+        with pytest.raises(CtbnlearnError, match=words):
+            cl.StructureLearner(transitions={"x0": [("ill", "healthy")]}, inference=method).fit(obs)
     for bad in ({"zz": []}, {"x0": [("well", "ill")]}, {"x0": np.ones((2, 2))}, ["x0"]):
         with pytest.raises(ParameterError, match="transitions"):
             cl.StructureLearner(transitions=bad).fit(obs)
@@ -281,7 +294,7 @@ def test_restricted_search_is_at_least_as_good():
         prior = net.adjacency.copy()
         for k in extra:
             prior[tuple(wrong[k])] = 1
-        restricted = cl.StructureLearner(candidates=prior).fit(obs).edge_probabilities_
+        restricted = cl.StructureLearner(candidates=prior, inference="star").fit(obs).edge_probabilities_
         assert not restricted[prior == 0].any()
         better.append(cl.edge_scores(net, restricted)["aupr"] - cl.edge_scores(net, posterior(obs))["aupr"])
     assert np.mean(better) >= 0
@@ -337,19 +350,23 @@ def test_mean_field_learns_too():
         assert weights.sum() == pytest.approx(1)
 
 
-def test_after_learning():
+@pytest.mark.parametrize("method", ["auto", "star"])
+def test_after_learning(method):
     net, obs = small(n_trajectories=20)
-    learner = cl.StructureLearner().fit(obs)
+    learner = cl.StructureLearner(inference=method).fit(obs)
+    assert learner.inference_ == (cl.Star() if method == "star" else cl.Sampling())
     assert learner.converged_
     smoothed = learner.smooth(obs, [0.0, 1.0, 2.5])
-    np.testing.assert_allclose(
-        smoothed["x0"], cl.variational.smooth(learner.network_, obs, [0.0, 1.0, 2.5])["x0"], atol=1e-12
-    )
     exact = cl.exact.smooth(learner.network_, obs, [0.0, 1.0, 2.5])
-    assert max(np.abs(smoothed[v] - exact[v]).mean() for v in net.names) < 0.02
-    later = learner.predict(obs, [3.5, 50.0])
-    far = cl.exact.smooth(learner.network_, obs, [3.5, 50.0])
-    assert max(np.abs(later[v] - far[v]).mean() for v in net.names) < 0.05
+    later, far = learner.predict(obs, [3.5, 50.0]), cl.exact.smooth(learner.network_, obs, [3.5, 50.0])
+    if method == "star":
+        variational = cl.variational.smooth(learner.network_, obs, [0.0, 1.0, 2.5])
+        np.testing.assert_allclose(smoothed["x0"], variational["x0"], atol=1e-12)
+        assert max(np.abs(smoothed[v] - exact[v]).mean() for v in net.names) < 0.02
+        assert max(np.abs(later[v] - far[v]).mean() for v in net.names) < 0.05
+    else:
+        np.testing.assert_array_equal(smoothed["x0"], exact["x0"])
+        np.testing.assert_array_equal(later["x0"], far["x0"])
     with pytest.raises(ParameterError, match="use smooth"):
         learner.predict(obs, [1.0])
     for times in (5.0, [[3.5], [3.6]], ["late"]):
@@ -360,7 +377,9 @@ def test_after_learning():
     for call in (learner.smooth, learner.predict):
         with pytest.raises(ParameterError, match="Observations are needed"):
             call(cl.simulate(net, 2, horizon=1.0, rng=0), [3.5])
-    wrong = cl.StructureLearner(rate_prior=(1000.0, 10.0), candidates=[]).fit(obs)  # hundred times too fast
+    wrong = cl.StructureLearner(inference=method, rate_prior=(1000.0, 10.0), candidates=[]).fit(
+        obs
+    )  # hundred times too fast
     assert learner.score(obs) > wrong.score(obs)
     paths = cl.simulate(net, 5, horizon=2.0, rng=0)
     assert np.isfinite(learner.score(paths))
@@ -370,20 +389,21 @@ def test_convergence_is_reported():
     _, obs = protocol(0, 20, n=4)
     seen = []
     with pytest.warns(ConvergenceWarning, match="1 rounds"):
-        learner = cl.StructureLearner(max_iter=1, callback=lambda k, f: seen.append((k, f))).fit(obs)
+        learner = cl.StructureLearner(inference=cl.Star(max_iter=1), callback=lambda *told: seen.append(told)).fit(obs)
     assert not learner.converged_
     assert seen == [(1, learner.objective_)]
 
 
-def test_progress_is_told_on_request(capsys):
+@pytest.mark.parametrize(("method", "step"), [("auto", "sweep"), ("star", "round")])
+def test_progress_is_told_on_request(capsys, method, step):
     _, obs = small()
     lines = []
-    cl.StructureLearner(progress=lines.append).fit(obs)
+    cl.StructureLearner(inference=method, progress=lines.append).fit(obs)
     assert capsys.readouterr() == ("", "")
     assert "by itself" in lines[0]
-    assert sum("round" in line for line in lines) >= 1
+    assert sum(f"{step} " in line for line in lines) >= 1
     assert lines[-1].endswith("done")
-    cl.StructureLearner(progress=True).fit(obs)
+    cl.StructureLearner(inference=method, progress=True).fit(obs)
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == len(lines)
@@ -391,8 +411,9 @@ def test_progress_is_told_on_request(capsys):
 
 def test_random_starts_keep_the_best():
     _, obs = protocol(1, 20, n=4)
-    one = cl.StructureLearner(initial="random", n_init=1, random_state=5).fit(obs)
-    three = cl.StructureLearner(initial="random", n_init=3, random_state=5).fit(obs)
+    one, three = (
+        cl.StructureLearner(inference=cl.Star(initial="random", n_init=n), random_state=5).fit(obs) for n in (1, 3)
+    )
     assert three.objective_ >= one.objective_
 
 
@@ -432,7 +453,7 @@ def test_values_not_seen_change_nothing():
                 block.append(table)
             tables.append(block)
         obs = cl.Observations.from_likelihoods([times] * 6, tables, net.variables, start=0.0, end=4.0)
-        learner = cl.StructureLearner(tol=1e-6, step=0.1).fit(obs)
+        learner = cl.StructureLearner(inference=cl.Star(tol=1e-6, step=0.1)).fit(obs)
         found.append((learner.edge_probabilities_, learner.score(obs)))
     np.testing.assert_allclose(found[0][0], found[1][0], atol=5e-3)
     assert found[0][1] == pytest.approx(found[1][1], abs=1e-3)
@@ -457,21 +478,30 @@ def test_active_parents_are_those_of_heavy_sets():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"initial": "empty"}, "initial"),
-        ({"rates": "harmonic"}, "rates"),
-        ({"inference": "precise"}, "inference"),
+        ({"inference": cl.Star(initial="empty")}, "Star: initial"),
+        ({"inference": cl.Exact(rates="harmonic")}, "Exact: rates"),
+        ({"inference": "precise"}, "inference must be one of"),
+        ({"inference": cl.Star}, "inference must be one of"),
+        ({"inference": cl.Sampling(chains=0)}, "Sampling: chains"),
+        ({"inference": cl.Sampling(sweeps=0)}, "Sampling: sweeps"),
+        ({"inference": cl.Sampling(sweeps=1.5)}, "Sampling: sweeps"),
+        ({"inference": cl.Sampling(agreement=0.0)}, "Sampling: agreement"),
+        ({"inference": cl.Sampling(agreement=2.0)}, "Sampling: agreement"),
+        ({"inference": "sampling", "weights": "mixture"}, "draws parent sets from their posterior"),
+        ({"weights": cl.Mixture(scaled=3)}, "Mixture: scaled"),
+        ({"weights": "heavy"}, "weights must be"),
         ({"precision": "half"}, "precision"),
-        ({"n_init": 0}, "n_init"),
-        ({"refine": "yes"}, "refine"),
+        ({"inference": cl.MeanField(n_init=0)}, "MeanField: n_init"),
+        ({"inference": cl.Star(refine="yes")}, "Star: refine"),
         ({"random_state": "a"}, "random_state"),
         ({"callback": 3}, "callback"),
         ({"progress": "loud"}, "progress"),
         ({"device": "tpu"}, "device"),
         ({"pool_size": 0}, "pool_size"),
-        ({"max_iter": 1.5}, "max_iter"),
-        ({"tol": 0.0}, "tol"),
-        ({"step": -1.0}, "step"),
-        ({"step": "auto"}, "step"),
+        ({"inference": cl.Star(max_iter=1.5)}, "Star: max_iter"),
+        ({"inference": cl.Star(tol=0.0)}, "Star: tol"),
+        ({"inference": cl.Star(step=-1.0)}, "Star: step"),
+        ({"inference": cl.Star(step="auto")}, "Star: step"),
         ({"initial_distribution": {"zz": [1, 0]}}, "zz"),
         ({"initial_distribution": 3}, "initial_distribution"),
     ],

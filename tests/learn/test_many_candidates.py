@@ -80,11 +80,16 @@ def test_same_answers_as_the_joint_table(monkeypatch, case):
 
 
 def test_the_learner_agrees_with_itself(monkeypatch):
-    """Other starts and truncations, all defaults: the same picture from either engine."""
-    _, obs = example(6, 60, 4)
-    dense = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
+    """Other starts and truncations, all defaults: the same picture from either engine.
+
+    EM starts from uniform weights over all sets, or, with many candidates, from variables that do not drive each other.
+    With a quarter of these data the two end in different optima, whose objectives differ by some nats also with a tiny
+    `tol`, and differ by up to 0.3 on an edge; with these there is one optimum, and both find it.
+    """
+    _, obs = example(6, 240, 4)
+    dense = cl.StructureLearner(max_parents=2, inference="star").fit(obs).edge_probabilities_
     monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-    sparse = cl.StructureLearner(max_parents=2).fit(obs).edge_probabilities_
+    sparse = cl.StructureLearner(max_parents=2, inference="star").fit(obs).edge_probabilities_
     np.testing.assert_allclose(sparse, dense, atol=0.05)
     with pytest.raises(ParameterError, match="max_parents=2"):
         cl.StructureLearner(max_parents=3, weights="mixture").fit(obs)
@@ -93,8 +98,8 @@ def test_the_learner_agrees_with_itself(monkeypatch):
 def test_pools():
     """Sets of three inside pools: no worse than pairs, the pools are told, and a pool of all is no pool."""
     net, obs = example(12, 100, 5, max_parents=3)
-    two = cl.StructureLearner(max_parents=2).fit(obs)
-    three = cl.StructureLearner(max_parents=3, pool_size=8).fit(obs)
+    two = cl.StructureLearner(max_parents=2, inference="star").fit(obs)
+    three = cl.StructureLearner(max_parents=3, pool_size=8, inference="star").fit(obs)
     assert two.pools_ is None
     assert "pools" not in two.result_.manifest
     assert three.result_.manifest["pools"]["x3"] == list(three.pools_[3])
@@ -105,7 +110,7 @@ def test_pools():
         outside = [j for j, name in enumerate(obs.names) if name not in pool]
         assert (three.edge_probabilities_[outside, i] == 0).all()
         assert three.parent_set_weights_[i].sum() == pytest.approx(1)
-    assert cl.StructureLearner(max_parents=3, pool_size=11).fit(obs).pools_ is None
+    assert cl.StructureLearner(max_parents=3, pool_size=11, inference="star").fit(obs).pools_ is None
     rules = [EdgeRules.build("abcdef", k, None, None, [("a", "b")]) for k in (2, 3, 4)]
     assert [pool_sizes(r)[0] for r in rules] == [34, 15, 11]
     assert pool_sizes(rules[0], 1) == [1] * 6
@@ -114,12 +119,12 @@ def test_pools():
 def test_a_costly_pass_is_made_twice(monkeypatch):
     """Where all pairs take long, pools serve in between; the last word is that of all pairs."""
     net, obs = example(40, 60, 6)
-    every = cl.StructureLearner(max_parents=2, refine=False).fit(obs)
+    every = cl.StructureLearner(max_parents=2, inference=cl.Star(refine=False)).fit(obs)
     monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
     passes = []
     honest = AllPairs.run
     monkeypatch.setattr(AllPairs, "run", lambda *a, **k: (passes.append(1), honest(*a, **k))[1])
-    seldom = cl.StructureLearner(max_parents=2, refine=False).fit(obs)
+    seldom = cl.StructureLearner(max_parents=2, inference=cl.Star(refine=False)).fit(obs)
     assert len(passes) == 2 < seldom.n_iter_
     assert seldom.pools_ is None
     assert cl.edge_scores(net, seldom.edge_probabilities_)["aupr"] >= (
@@ -137,7 +142,7 @@ def test_effects_of_edges_outside_the_active_parents(monkeypatch):
     fits = []
     honest = incomplete.fit_incomplete
     monkeypatch.setattr(incomplete, "fit_incomplete", lambda *given: fits.append(honest(*given)) or fits[-1])
-    learner = cl.StructureLearner(max_parents=2, pool_size=3, refine=False).fit(obs)
+    learner = cl.StructureLearner(max_parents=2, pool_size=3, inference=cl.Star(refine=False)).fit(obs)
     belief, found = fits[0].belief, fits[0].found.statistics
     assert learner.converged_
     compared = 0
@@ -163,7 +168,8 @@ def test_effects_of_edges_outside_the_active_parents(monkeypatch):
 
 def test_rules_hold_with_many_candidates():
     _, obs = example(12, 20, 7)
-    learner = cl.StructureLearner(2, forbidden=[("x0", "x1")], required=[("x2", "x1"), ("x3", "x5"), ("x4", "x5")])
+    required = [("x2", "x1"), ("x3", "x5"), ("x4", "x5")]
+    learner = cl.StructureLearner(2, forbidden=[("x0", "x1")], required=required, inference="star")
     edges = learner.fit(obs).edge_probabilities_
     assert edges[0, 1] == 0
     assert (edges[[2, 3, 4], [1, 5, 5]] == 1).all()
@@ -219,7 +225,7 @@ sys.meta_path.insert(0, Refuse())
 import ctbnlearn as cl
 net = cl.random_network(3, 2, rng=1)
 obs = cl.observe(cl.simulate(net, 5, horizon=2.0, rng=1), n_times=4, rng=1)
-learner = cl.StructureLearner(max_iter=1, tol=10.0).fit(obs)
+learner = cl.StructureLearner(inference=cl.Star(max_iter=1, tol=10.0)).fit(obs)
 print(learner.edge_probabilities_.shape, learner.score(obs) < 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -233,10 +239,10 @@ def test_processor_and_accelerator_agree():
     except RuntimeError:
         pytest.skip("no accelerator")
     _, obs = example(40, 60, 8)
-    cpu = cl.StructureLearner(2, device="cpu").fit(obs).edge_probabilities_
+    cpu = cl.StructureLearner(2, inference="star", device="cpu").fit(obs).edge_probabilities_
     for precision, close in (("float64", 1e-3), ("float32", 1e-2)):
-        gpu = cl.StructureLearner(2, device="gpu", precision=precision).fit(obs).edge_probabilities_
+        gpu = cl.StructureLearner(2, inference="star", device="gpu", precision=precision).fit(obs).edge_probabilities_
         np.testing.assert_allclose(cpu, gpu, atol=close)
     _, few = example(5, 40, 9)
-    a, b = (cl.StructureLearner(device=d).fit(few).edge_probabilities_ for d in ("cpu", "gpu"))
+    a, b = (cl.StructureLearner(inference="star", device=d).fit(few).edge_probabilities_ for d in ("cpu", "gpu"))
     np.testing.assert_allclose(a, b, atol=1e-2)

@@ -26,7 +26,7 @@ NET = cl.random_network(4, 2, coupling=0.9, rng=2)
 PATHS = cl.simulate(NET, 60, horizon=6.0, rng=2)
 OBS = cl.observe(PATHS, times=np.linspace(0, 6, 13), noise=cl.GaussianNoise(0.1), rng=2)
 STEP = 0.25  # one grid for all tests: compiled once
-ENGINES = ("variational", "exact")
+METHODS = {"star": cl.Star(step=STEP), "exact": cl.Exact()}
 
 
 def table_of(families, node, parents):
@@ -147,10 +147,10 @@ def test_grades_of_full_parent_sets_compare_with_the_best_swap():
             assert learner.edge_probabilities_[j, i] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_noisy_glimpses_give_the_network_of_complete_data(engine):
+@pytest.mark.parametrize("method", METHODS)
+def test_noisy_glimpses_give_the_network_of_complete_data(method):
     lines, seen = [], []
-    common = {"max_parents": 2, "engine": engine, "step": STEP}
+    common = {"max_parents": 2, "inference": METHODS[method]}
     learner = cl.StructuralEM(**common, progress=lines.append, callback=lambda *a: seen.append(a)).fit(OBS)
     np.testing.assert_array_equal(learner.network_.adjacency, cl.hill_climb(PATHS, 2).adjacency)
     assert learner.network_.edges
@@ -158,7 +158,7 @@ def test_noisy_glimpses_give_the_network_of_complete_data(engine):
     assert len(seen) == learner.n_iter_
     assert lines[-1].endswith("done")
     assert cl.edge_scores(NET, learner.edge_probabilities_)["auroc"] > 0.8
-    if engine == "exact":
+    if method == "exact":
         assert learner.objective_ == pytest.approx(cl.exact.log_evidence(learner.network_, OBS).sum())
     assert learner.objective_ == learner.history_.objective[-1] > learner.history_.objective[0]
     # the same network is a fixed point, wherever it was started from
@@ -169,14 +169,15 @@ def test_noisy_glimpses_give_the_network_of_complete_data(engine):
 
 def test_mean_field_is_at_hand():
     star, rival = (
-        cl.StructuralEM(2, step=STEP, inference=name, initial=NET).fit(OBS) for name in ("star", "mean_field")
+        cl.StructuralEM(2, inference=kind(step=STEP), initial=NET).fit(OBS) for kind in (cl.Star, cl.MeanField)
     )
     assert rival.converged_
     assert rival.objective_ < star.objective_
 
 
 def test_one_sweep_and_rules():
-    learner = cl.StructuralEM(2, step=STEP, max_iter=1, max_inner=1, required=[("x0", "x1")], exogenous=["x3"])
+    few = {"max_iter": 1, "max_inner": 1, "inference": METHODS["star"]}
+    learner = cl.StructuralEM(2, **few, required=[("x0", "x1")], exogenous=["x3"])
     with pytest.warns(ConvergenceWarning, match="1 searches"):
         learner.fit(OBS)
     assert learner.n_iter_ == 1
@@ -194,7 +195,7 @@ def test_after_learning(tmp_path):
 
 
 def test_scikit_learn_rules():
-    learner = cl.StructuralEM(2, engine="exact", required=[("x0", "x1")])
+    learner = cl.StructuralEM(2, inference=cl.Exact(), required=[("x0", "x1")])
     assert clone(learner).get_params() == learner.get_params()
     assert not hasattr(learner, "network_")
 
@@ -202,13 +203,13 @@ def test_scikit_learn_rules():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"engine": "sampling"}, "engine must be one of"),
+        ({"inference": "sampling"}, "takes expected statistics, not draws"),
         ({"inference": "naive"}, "inference must be one of"),
         ({"max_parents": -1}, "max_parents"),
         ({"max_iter": 0}, "max_iter"),
         ({"max_inner": 0}, "max_inner"),
         ({"tol": 0}, "tol"),
-        ({"step": -1}, "step"),
+        ({"inference": cl.Star(step=-1)}, "step"),
         ({"callback": 3}, "callback"),
         ({"progress": "loud"}, "progress"),
         ({"precision": "half"}, "precision"),

@@ -202,8 +202,11 @@ def test_units_to_show_are_smoothed_and_checked(truth):
     _, unit = smooth_units(truth, obs, ["1", "3"])
     assert unit.id == "3"
     assert (unit.times[0], unit.times[-1]) == (0.0, 2.0)
+    expected = cl.exact.smooth(truth, obs, unit.times)["x1"][3]  # few variables: on the joint chain
+    np.testing.assert_allclose(unit.probabilities["x1"], expected, atol=1e-9)
+    _, by_star = smooth_units(truth, obs, ["1", "3"], cl.Star())
     expected = cl.variational.smooth(truth, obs, unit.times)["x1"][3]
-    np.testing.assert_allclose(unit.probabilities["x1"], expected, atol=1e-4)
+    np.testing.assert_allclose(by_star.probabilities["x1"], expected, atol=1e-4)
     series = obs.series[2]
     rows = slice(series.offsets[3], series.offsets[4])
     assert unit.observations["x2"] == list(zip(series.times[rows], series.values[rows]))

@@ -116,9 +116,9 @@ class Chain:
         for i, allowed in enumerate(rules.allowed):
             if len(allowed) <= self.pools.size[i]:
                 continue
-            room = int(self.pools.size[i])
-            free = [j for j in cores[i] if j not in rules.required[i]][: core_size(room) - len(rules.required[i])]
-            core = sorted([*rules.required[i], *free])
+            need = len(rules.required[i])
+            free = [j for j in cores[i] if j not in rules.required[i]]
+            core = sorted([*rules.required[i], *free[: core_size(rules, i, int(self.pools.size[i])) - need]])
             rest = [j for j in allowed if j not in core]
             self.cores[i, : len(core)], self.n_core[i] = core, len(core)
             self.others[i, : len(rest)], self.n_others[i] = rest, len(rest)
@@ -154,6 +154,8 @@ class Chain:
         self.paths = gibbs.compact(self.paths)
         moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
         for k in range(sweeps):
+            if self.stopped:
+                break
             self.sweep(empty=True)
             if 2 * k >= sweeps:
                 records = self.records()
@@ -167,6 +169,8 @@ class Chain:
         if not self.n_others.any():
             return
         for _ in range(2 * int(np.ceil((self.n_others / np.maximum(self.pools.size, 1)).max()))):
+            if self.stopped:
+                break
             self.sweep()
         self.choose_cores()
 
@@ -176,7 +180,11 @@ class Chain:
             share = self.drawn.edges / np.maximum(self.drawn.visits, 1.0)
             order = np.argsort(-share, axis=0, kind="stable")
             allowed = [set(a) for a in self.task.rules.allowed]
-            self.set_cores([[int(j) for j in order[:, i] if int(j) in inside] for i, inside in enumerate(allowed)])
+            cores = [[int(j) for j in order[:, i] if int(j) in inside] for i, inside in enumerate(allowed)]
+            for i, core in enumerate(cores):  # present parents first: the others must not be more than there are places
+                present = self.net.parents[i, : self.net.n_parents[i]].tolist()
+                core.sort(key=lambda j, held=present: j not in held)  # type: ignore[misc]
+            self.set_cores(cores)
         self._forget()
 
     def advance(self, trail: Trail, stretches: int) -> None:
@@ -241,9 +249,15 @@ class Chain:
         self.random[:], self.paths.random[:] = kept, random
 
 
-def core_size(pool: int) -> int:
-    """Members of a pool that stay from sweep to sweep."""
-    return pool - max(1, pool // RANDOM_SHARE)
+def core_size(rules: EdgeRules, node: int, pool: int) -> int:
+    """Members of a pool that stay from sweep to sweep.
+
+    The rest has places for as many parents as there may be beyond those required, so that every set can be reached;
+    without a limit, for a third of the pool: sets of more parents that all seemed unlikely are left out.
+    """
+    need = len(rules.required[node])
+    free = 0 if rules.max_parents is None else rules.limit(node) - need
+    return max(need, pool - max(1, pool // RANDOM_SHARE, free))
 
 
 def pool_size(rules: EdgeRules, node: int, cards: Sequence[int]) -> int:

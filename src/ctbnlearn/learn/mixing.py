@@ -30,6 +30,8 @@ def disagreement(trails: Sequence[Trail]) -> FloatArray:
     """Largest less smallest probability of every edge among the chains; of a single one, between its later halves."""
     if len(trails) == 1:
         later = np.stack(trails[0].edges[trails[0].kept()])
+        if len(later) == 1:
+            return np.zeros_like(later[0], float)
         halves = later[: len(later) // 2], later[len(later) // 2 :]
         return np.abs(np.mean(halves[0], 0, dtype=float) - np.mean(halves[1], 0, dtype=float))
     return np.ptp(chain_means(trails), axis=0)

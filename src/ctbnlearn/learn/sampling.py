@@ -88,6 +88,9 @@ class Run:
     trails: list[Trail] = field(default_factory=list)
     mean_rates: FloatArray = field(default_factory=lambda: np.zeros(0))
     agreed: bool = False
+    together: int = (
+        0  # sweeps after which a chain last went on from another: what they agree on until then proves nothing
+    )
 
     def arrays(self) -> dict[str, Any]:
         """All of it, by name."""
@@ -104,6 +107,7 @@ class Run:
             return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
 
         self.mean_rates, self.agreed = arrays["mean_rates"], bool(arrays["agreed"])
+        self.together = int(arrays["together"])
         self.trails = []
         for c, chain in enumerate(self.chains):
             chain.restore(under(f"chain/{c}/"))
@@ -142,7 +146,9 @@ def sample(
 
     def keep(run: Run) -> None:
         if checkpoint is not None:
-            checkpoint.save(Saved(run.arrays(), 0, run.trails[0].n_sweeps, {"agreed": run.agreed}))
+            checkpoint.save(
+                Saved(run.arrays(), 0, run.trails[0].n_sweeps, {"agreed": run.agreed, "together": run.together})
+            )
 
     seed = random_state
     if isinstance(seed, np.random.Generator):
@@ -153,7 +159,7 @@ def sample(
         np.random.SeedSequence(0 if seed is None else seed),
         progress,
         callback,
-        None if saved is None else {**saved.arrays, "agreed": saved.state["agreed"]},
+        None if saved is None else {**saved.arrays, **saved.state},
         keep,
     )
     progress.say("done" if found.agreed else "stopped before the chains agreed")
@@ -188,19 +194,22 @@ def run_chains(
         try:
             run.chains += [Chain(task, s) for s in seeds]
             if saved is None:
-                _begin(run, pool, progress)
+                _begin(run, pool, progress, settings)
             else:
                 run.restore(saved)
             most = budget(settings, _sweep_seconds(task, run.mean_rates))
-            while not run.agreed and run.trails[0].n_sweeps < most:
-                trail = run.trails[0]
-                stretches = min(max(8, len(trail) // 4), ceil((most - trail.n_sweeps) / trail.length))
+            while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
                 list(pool.map(Chain.advance, run.chains, run.trails, [stretches] * len(run.chains)))
                 n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
-                enough = n >= min(LEAST_SWEEPS, most) and len(run.trails[0]) >= 16
-                run.agreed = enough and max(apart.max(), drift(run.trails).max()) <= settings.agreement
-                run.agreed = run.agreed and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
-                if enough and apart.max() > FAR_APART:
+                last = run.trails[0].room(most) == 0
+                enough = len(run.trails[0]) >= 16 and (n >= LEAST_SWEEPS or last)
+                run.agreed = (
+                    enough
+                    and n >= 3 * run.together  # all in common is burn-in
+                    and float(max(apart.max(), drift(run.trails).max())) <= settings.agreement
+                    and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
+                )
+                if enough and not last and apart.max() > FAR_APART:
                     leave_behind(run, progress)
                 value = float(np.mean([t.evidence[-1] for t in run.trails]))
                 progress.say(f"sweep {n} of at most {most}: chains differ by up to {apart.max():.2f} on an edge")
@@ -229,7 +238,7 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
+def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sampling) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.say(f"{len(task.cards)} variables, {task.obs.n_trajectories} trajectories: each variable by itself")
@@ -239,7 +248,8 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress) -> None:
     run.mean_rates = np.where(time > 0, np.maximum(moves, 1e-3) / np.maximum(time * targets, 1e-300), 1.0)
     for chain in run.chains:
         centre_prior(chain.priors, task, run.mean_rates)
-    length = int(np.clip(ceil(1.5e-3 / _sweep_seconds(task, run.mean_rates)), 1, 8))
+    sweep = _sweep_seconds(task, run.mean_rates)
+    length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
     progress.say(f"{len(run.chains)} chains from the network without edges")
     list(pool.map(lambda chain: chain.screen(), run.chains))
@@ -264,6 +274,7 @@ def leave_behind(run: Run, progress: Progress) -> None:
             progress.say(
                 f"chain {c + 1} holds a network of {found[best] - value:.0f} nats less evidence: it goes on elsewhere"
             )
+            run.together = run.trails[c].n_sweeps
             run.chains[c].take_over(run.chains[best])
             run.trails[c] = run.trails[best].copy()
 

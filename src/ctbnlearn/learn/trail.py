@@ -53,6 +53,10 @@ class Trail:
         """Sweeps seen."""
         return len(self) * self.length
 
+    def room(self, most: int) -> int:
+        """Stretches of the next step, if `most` sweeps are allowed in all; two become one at the end of a step only."""
+        return min(max(8, len(self) // 4), MOST - len(self), (most - self.n_sweeps) // self.length)
+
     def add(self, edges: FloatArray, evidence: float, records: Sequence[NodeRecord]) -> None:
         """A stretch has ended."""
         self.edges.append(np.asarray(edges, np.float32))

@@ -127,7 +127,7 @@ def build_manifest(
     result
         What was learned.
     iterations
-        Rounds of EM.
+        Rounds of EM, or sweeps.
     """
     objective = plain(float(result.objective))
     return {
@@ -145,7 +145,9 @@ def build_manifest(
 def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
     """What a reader should know before trusting the result, in words."""
     out = []
-    if not result.converged:
+    if not result.converged and "sweeps" in result.history.phase:
+        out.append("The chains have not come to agree: raise the number of sweeps and learn again.")
+    elif not result.converged:
         out.append("EM has not converged: raise max_iter, or tol, and learn again.")
     seen = data.get("values_per_variable")
     starved, prior_led, undriven = [], [], []
