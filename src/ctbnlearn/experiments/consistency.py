@@ -1,0 +1,329 @@
+"""Does more data help? Accuracy, coverage and time against the number of trajectories and the gaps between observations.
+
+Trajectories: the paper's protocol with 5, 10 and 50 nodes, up to 10,000 of them for 5 nodes and 2,000 for more; star
+with 50 nodes and 10,000 trajectories is left out, and so is exact inference beyond 5 nodes. Gaps: 5 nodes, observed at
+equal distances. The paper has no such experiment.
+
+A gap is counted in mean dwell times. Under Glauber dynamics a node leaves its state at rate 1/2 on average over its own
+state and its parents', and the mean dwell time is taken as the inverse of that: 2 units of time. A trajectory lasts as
+long as its observations times the gap, and is observed in the middle of each piece.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ctbnlearn.experiments import protocol
+from ctbnlearn.experiments.comparison import Claim, Comparison
+from ctbnlearn.experiments.frame import Experiment, Options
+from ctbnlearn.experiments.rows import Cell, Row, Tables, group, mean, paired, select
+from ctbnlearn.model.ctbn import CTBN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ctbnlearn.data.observations import Observations
+    from ctbnlearn.result.result import Result
+
+METHODS = ("star", "exact", "sampling")
+TRAJECTORIES = {5: (40, 160, 640, 2000, 10_000), 10: (40, 160, 640, 2000), 50: (40, 160, 640, 2000)}
+EXACT = 5  # nodes up to which exact inference is asked
+GRAPHS = 3
+MAX_PARENTS = 2
+MEAN_DWELL = 2.0  # of a Glauber node, the inverse of its mean rate 1/2
+GAPS = (0.1, 0.3, 1.0, 2.0)  # in mean dwell times
+GAP_NODES, GAP_TRAJECTORIES = 5, 1000
+SURE = 0.9  # an edge of more probability is taken for granted
+LEVEL, BAND = 0.95, (0.90, 0.98)  # of the intervals, and what share of the true rates they should hold
+ENDS = ("from", "to")  # of a transition
+LEAST = 1e-4  # log losses below are drawn there
+
+
+def plan(options: Options) -> list[Cell]:
+    """One cell per number of trajectories or gap, graph and method; what takes little comes first."""
+    graphs = 1 if options.quick else GRAPHS
+    sizes = {5: (40, 160)} if options.quick else TRAJECTORIES
+    gaps, many = ((0.3, 2.0), 40) if options.quick else (GAPS, GAP_TRAJECTORIES)
+    draws: list[Cell] = [{"nodes": n, "trajectories": k, "gap": None} for n, ks in sizes.items() for k in ks]
+    draws += [{"nodes": GAP_NODES, "trajectories": many, "gap": gap} for gap in gaps]
+    return [
+        {**draw, "graph": graph, "method": method, "quick": options.quick}
+        for draw in sorted(draws, key=lambda d: d["nodes"] * d["trajectories"])
+        for graph in range(graphs)
+        for method in METHODS
+        if method != "exact" or draw["nodes"] <= EXACT
+    ]
+
+
+def observations(net: CTBN, graph: int, trajectories: int, gap: float | None) -> Observations:
+    """Noisy glimpses: by the paper's protocol, or at equal gaps."""
+    if gap is None:
+        return protocol.draw_observations(protocol.draw_paths(net, graph, trajectories), graph)
+    from ctbnlearn.data.noise import GaussianNoise
+    from ctbnlearn.data.observations import observe
+    from ctbnlearn.model.simulation import simulate
+
+    seeds = protocol.streams(graph, len(net.variables))
+    step = gap * MEAN_DWELL
+    paths = simulate(net, trajectories, horizon=protocol.OBSERVATIONS * step, rng=seeds[1])
+    times = (np.arange(protocol.OBSERVATIONS) + 0.5) * step
+    noise = GaussianNoise(variance=protocol.VARIANCE)
+    return observe(paths, times=times, noise=noise, rng=np.random.default_rng(seeds[2]))
+
+
+def inference(method: str, quick: bool) -> Any:
+    """The method with its own defaults; quick: a coarse grid, few sweeps."""
+    from ctbnlearn.inference.methods import Exact, Sampling, Star
+
+    if method == "star":
+        return Star(step=protocol.QUICK_STEP) if quick else Star()
+    if method == "exact":
+        return Exact()
+    return Sampling(chains=2, sweeps=48) if quick else Sampling()
+
+
+def run(cell: Cell, options: Options) -> Tables:
+    """One fit; EM fits twice, so that its time is free of compilation."""
+    from ctbnlearn.experiments.learning import fit_row
+    from ctbnlearn.learn.learner import StructureLearner
+
+    net = protocol.draw_network(cell["graph"], cell["nodes"])
+    obs = observations(net, cell["graph"], cell["trajectories"], cell["gap"])
+    learner = StructureLearner(MAX_PARENTS, inference=inference(cell["method"], cell["quick"]))
+    found = fit_row(learner, net, obs)
+    if cell["method"] != "sampling":
+        began = time.perf_counter()
+        learner.fit(obs)
+        found["seconds"] = time.perf_counter() - began
+    where = {key: cell[key] for key in ("nodes", "trajectories", "gap", "graph", "method")}
+    wrong = mistakes(net.adjacency.astype(bool), learner.edge_probabilities_)
+    return {"scores": [{**where, **found, **wrong, **coverage(net, learner.result_)}]}
+
+
+def mistakes(truth: np.ndarray, probability: np.ndarray) -> Row:
+    """False edges that are taken for granted, and edges found the wrong way round."""
+    false = ~truth & ~np.eye(len(truth), dtype=bool)
+    return {
+        "false_sure": int((false & (probability > SURE)).sum()),
+        "reversed": int((false & truth.T & (probability > 0.5)).sum()),
+    }
+
+
+def coverage(net: CTBN, result: Result) -> Row:
+    """How many true rates lie in their intervals, over the nodes whose parents were found, all and no others."""
+    nodes = rates = covered = 0
+    for i, name in enumerate(net.names):
+        parents = [net.names[j] for j in net.parents[i]]
+        if {result.names[j] for j in result.network.parents[result.network.index(name)]} != set(parents):
+            continue
+        nodes += 1
+        states = {v.name: v.states for v in net.variables}
+        true = net.rates(name)
+        for row in result.rates(name, LEVEL):
+            at = (*(states[p].index(row["parents"][p]) for p in parents), *(states[name].index(row[k]) for k in ENDS))
+            rates += 1
+            covered += bool(row["low"] <= true[at] <= row["high"])
+    return {
+        "true_sets": nodes,
+        "rates": rates,
+        "covered": covered,
+        "coverage": covered / rates if rates else None,
+    }
+
+
+def draw(tables: Tables) -> Figure:
+    """Log loss, false edges and coverage against trajectories and gaps; seconds against trajectories."""
+    from ctbnlearn.experiments.drawing import bands, counts_axis, labels, panels, seconds_axis
+
+    rows = [{**row, "shown_loss": max(row["log_loss"], LEAST)} for row in tables["scores"]]
+    by_size, by_gap = _parts(rows)
+    figure, axes = panels(3, 2, width=4.0, height=3.1)
+    of_size = {"shown_loss": axes[0], "false_sure": axes[1], "coverage": axes[3], "seconds": axes[5]}
+    of_gap = {"shown_loss": axes[2], "coverage": axes[4]}
+    for method, look in _looks().items():
+        for nodes, dashes, marker in zip(sorted(group(by_size, "nodes")), ("-", "--", ":"), "os^"):
+            here = select(by_size, method=method, nodes=nodes)
+            own = {**look, "linestyle": dashes, "marker": marker, "label": f"{look['label']}, N={nodes}"}
+            for key, ax in of_size.items():
+                bands(ax, _pooled(here, "trajectories") if key == "coverage" else here, "trajectories", key, own)
+        here = select(by_gap, method=method)
+        for key, ax in of_gap.items():
+            bands(ax, _pooled(here, "gap") if key == "coverage" else here, "gap", key, look)
+    for ax in (axes[3], axes[4]):
+        ax.axhspan(*BAND, color="#b0b0b0", alpha=0.3, linewidth=0, zorder=0)
+        ax.set_ylim(-0.02, 1.03)
+    for ax in (axes[0], axes[2]):
+        ax.set_yscale("log")
+    seconds_axis(axes[5])
+    axes[1].set_ylim(bottom=-0.1)
+    names = {"shown_loss": "log loss", "false_sure": f"false edges above {SURE}", "seconds": "seconds a fit"}
+    names["coverage"] = f"true rates in {LEVEL:.0%} intervals"
+    for key, ax in of_size.items():
+        counts_axis(ax, [row["trajectories"] for row in by_size])
+        labels(ax, "trajectories", names[key])
+    for key, ax in of_gap.items():
+        counts_axis(ax, [row["gap"] for row in by_gap])
+        labels(ax, f"gap in mean dwell times (N={GAP_NODES})", names[key])
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return figure
+
+
+def _looks() -> dict[str, dict[str, Any]]:
+    """One colour a method; dashes tell the sizes apart."""
+    from ctbnlearn.experiments.drawing import EXACT as SCORE
+    from ctbnlearn.experiments.drawing import MIXTURE, POSTERIOR
+
+    colours = {"star": MIXTURE, "exact": SCORE, "sampling": POSTERIOR}
+    return {m: {"color": colours[m]["color"], "linestyle": "-", "marker": "o", "label": m} for m in METHODS}
+
+
+def _parts(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """Rows by trajectories, and rows by gaps."""
+    every = list(rows)
+    return select(every, gap=None), [row for row in every if row["gap"] is not None]
+
+
+def _pooled(rows: Sequence[Row], key: str) -> list[Row]:
+    """One row a value of `key` with the share of rates covered in all graphs; values without any are left out."""
+    return [
+        {key: at, "coverage": share} for at, here in group(rows, key).items() if (share := _share(here)) is not None
+    ]
+
+
+def _share(rows: Iterable[Row]) -> float | None:
+    """Share of rates covered, counted together."""
+    every = list(rows)
+    total = sum(row["rates"] for row in every)
+    return sum(row["covered"] for row in every) / total if total else None
+
+
+def compare(tables: Tables) -> Comparison:
+    """Means by size, gap and method, and whether more data help."""
+    rows = tables["scores"]
+    by_size, by_gap = _parts(rows)
+    lines = []
+    for part in (by_size, by_gap):
+        keys = ("nodes", "trajectories", "gap", "method")
+        for (nodes, many, gap, method), here in group(sorted(part, key=_order), *keys).items():
+            share, total = _share(here), sum(row["rates"] for row in here)
+            lines.append(
+                (nodes, many, "random" if gap is None else f"{gap:g}", method)
+                + (mean(here, "auroc"), mean(here, "aupr"), f"{mean(here, 'log_loss'):.4f}")
+                + tuple(f"{mean(here, key):.3g}" for key in ("false_sure", "reversed"))
+                + ("" if share is None else f"{share:.3f} of {total}", f"{mean(here, 'seconds'):.3g}")
+            )
+    claims = [
+        _helps(select(by_size, method=method, nodes=n), method, n)
+        for method in METHODS
+        for n in sorted(group(select(by_size, method=method), "nodes"))
+    ]
+    claims += [_covers(rows, method) for method in METHODS]
+    claims += [_no_more(by_size, "false_sure", f"false edges above {SURE}")]
+    claims += [_no_more(by_size, "reversed", "reversed edges above 0.5"), _gaps(by_gap)]
+    header = ("N", "trajectories", "gap", "method", "AUROC", "AUPR", "log loss", f"false above {SURE}")
+    header = (*header, "reversed", "rates covered", "seconds")
+    return Comparison(header, lines, claims, _settings(by_size, by_gap))
+
+
+def _order(row: Row) -> tuple[float, ...]:
+    return row["nodes"], row["trajectories"], row["gap"] or 0.0, METHODS.index(row["method"])
+
+
+def _settings(by_size: list[Row], by_gap: list[Row]) -> dict[str, Any]:
+    """What was run, told by the rows."""
+    ran = [
+        f"N={n} {', '.join(map(str, sorted(group(select(by_size, nodes=n), 'trajectories'))))}"
+        f" ({len(group(select(by_size, nodes=n), 'graph'))} graph(s))"
+        for n in sorted(group(by_size, "nodes"))
+    ]
+    gaps = ", ".join(f"{gap:g}" for gap in sorted(group(by_gap, "gap")))
+    many = ", ".join(map(str, sorted(group(by_gap, "trajectories"))))
+    return {
+        "trajectories": "; ".join(ran),
+        "gaps": f"{gaps} mean dwell times (of {MEAN_DWELL:g} units of time, the inverse of a Glauber node's mean rate); "
+        f"N={GAP_NODES}, {many} trajectories, {len(group(by_gap, 'graph'))} graph(s), {protocol.OBSERVATIONS} "
+        "observations at equal gaps",
+        "methods": f"star, exact (up to N={EXACT}) and sampling with their defaults, at most {MAX_PARENTS} parents",
+        "whole plan": f"{GRAPHS} graphs; "
+        + "; ".join(f"N={n} {', '.join(map(str, many))}" for n, many in TRAJECTORIES.items())
+        + f"; gaps with {GAP_TRAJECTORIES} trajectories; 10,000 trajectories of more than 5 nodes are left out",
+        "rates covered": f"share of true rates in their {LEVEL:.0%} intervals, and their number, over nodes whose most "
+        "probable parent set is the true one",
+        "seconds": "of the second fit of star and exact, compilation left out; of the only one of sampling",
+        **{key: value for key, value in protocol.SETTINGS.items() if key not in ("mixture", "posterior")},
+    }
+
+
+def _helps(rows: list[Row], method: str, nodes: int) -> Claim:
+    """Whether the log loss falls from the fewest to the most trajectories."""
+    sizes = sorted(group(rows, "trajectories"))
+    losses = {n: mean(select(rows, trajectories=n), "log_loss") for n in sizes}
+    change, error = paired(rows, "log_loss", {"trajectories": sizes[-1]}, {"trajectories": sizes[0]})
+    lowest = min(losses, key=losses.__getitem__)
+    told = len(sizes) > 1 and abs(change) > 2 * error
+    return Claim(
+        f"More data help {method}, N={nodes}: its log loss falls (ours)",
+        change < 0 if told else None,
+        "log loss by trajectories "
+        + ", ".join(f"{n}: {loss:.4f}" for n, loss in losses.items())
+        + f"; change {change:+.4f} ± {error:.4f}, lowest at {lowest}",
+        ""
+        if method == "sampling"
+        else "EM weighs one expected path, and is surer of what it gets wrong the more it sees.",
+    )
+
+
+def _covers(rows: list[Row], method: str) -> Claim:
+    """Whether intervals hold what they promise; a share outside of the band by chance tells nothing."""
+    here = select(rows, method=method)
+    share, total = _share(here), sum(row["rates"] for row in here)
+    text = f"{LEVEL:.0%} intervals of rates hold {BAND[0]:.0%} to {BAND[1]:.0%} of the true ones, {method} (ours)"
+    if share is None:
+        return Claim(text, None, "no parent set was found")
+    error = float(np.sqrt(LEVEL * (1 - LEVEL) / total))
+    beyond = max(BAND[0] - share, share - BAND[1])
+    parts = [f"N={n} {s:.3f}" for n in sorted(group(here, "nodes")) if (s := _share(select(here, nodes=n))) is not None]
+    return Claim(
+        text,
+        True if beyond <= 0 else None if beyond <= 2 * error else False,
+        f"{share:.3f} of {total} rates, data of all sizes and gaps together ({', '.join(parts)})",
+        "" if method == "sampling" else "The intervals take expected paths as if they had been seen.",
+    )
+
+
+def _no_more(rows: list[Row], key: str, what: str) -> Claim:
+    """Sampling against star with the most trajectories of every size."""
+    counts = {}
+    for n in sorted(group(rows, "nodes")):
+        most = max(group(select(rows, nodes=n), "trajectories"))
+        here = select(rows, nodes=n, trajectories=most)
+        counts[n, most] = tuple(sum(r[key] for r in select(here, method=m)) for m in ("sampling", "star"))
+    return Claim(
+        f"With the most trajectories sampling gives no more {what} than star (ours)",
+        all(ours <= star for ours, star in counts.values()),
+        "sampling and star in all graphs: "
+        + ", ".join(f"N={n}, {most} trajectories {ours} and {star}" for (n, most), (ours, star) in counts.items()),
+    )
+
+
+def _gaps(rows: list[Row]) -> Claim:
+    """Sampling against star, gap by gap."""
+    found = {
+        gap: tuple(mean(select(rows, gap=gap, method=m), "log_loss") for m in ("sampling", "star"))
+        for gap in sorted(group(rows, "gap"))
+    }
+    return Claim(
+        "Sampling has a lower log loss than star whatever the gaps (ours)",
+        all(ours <= star for ours, star in found.values()),
+        "log loss of sampling and star by gap in mean dwell times "
+        + ", ".join(f"{gap:g}: {ours:.4f} and {star:.4f}" for gap, (ours, star) in found.items()),
+    )
+
+
+EXPERIMENT = Experiment(
+    "consistency", "Does more data help? Trajectories and gaps", plan, run, draw, compare, timed=True
+)
