@@ -272,7 +272,8 @@ def _settings(by_size: list[Row], timed: list[Row], by_gap: list[Row]) -> dict[s
     return {
         "trajectories": "; ".join(ran),
         "ends": f"jump: at the paper's number of transitions; time: after {protocol.TRANSITIONS_A_NODE * MEAN_DWELL:g} "
-        f"units of time, N={TIMED_NODES}, {_graphs(timed)}, and with equal gaps",
+        f"units of time, N={TIMED_NODES}, {', '.join(map(str, sorted(group(timed, 'trajectories'))))} trajectories "
+        f"({_graphs(timed)}), and with equal gaps",
         "gaps": f"{gaps} mean dwell times ({MEAN_DWELL:g} units of time, the inverse of a Glauber node's mean rate); "
         f"N={GAP_NODES}, {many} trajectories, {_graphs(by_gap)}, {protocol.OBSERVATIONS} "
         "observations at equal gaps",
