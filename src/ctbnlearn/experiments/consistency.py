@@ -281,7 +281,8 @@ def _settings(by_size: list[Row], timed: list[Row], by_gap: list[Row]) -> dict[s
         "a quick run takes a coarse grid and two chains of 48 sweeps",
         "whole plan": f"{GRAPHS} graphs; "
         + "; ".join(f"N={n} {', '.join(map(str, many))}" for n, many in TRAJECTORIES.items())
-        + f"; gaps with {GAP_TRAJECTORIES} trajectories; 10,000 trajectories of more than 5 nodes are left out",
+        + f", N={TIMED_NODES} with both ends; gaps with {GAP_TRAJECTORIES} trajectories; "
+        "10,000 trajectories of more than 5 nodes are left out",
         "rates covered": f"share of true rates in their {LEVEL:.0%} intervals, and their number, over nodes whose most "
         "probable parent set is the true one",
         "seconds": "of the second fit of star and exact, compilation left out; of the only one of sampling",
