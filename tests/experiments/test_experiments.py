@@ -12,7 +12,7 @@ from scipy.stats import norm
 import ctbnlearn as cl
 from ctbnlearn.cli import experimenting, main
 from ctbnlearn.errors import CtbnlearnError
-from ctbnlearn.experiments import catalogue, complete, irma, panel, protocol, restricted, scaling
+from ctbnlearn.experiments import catalogue, complete, consistency, irma, panel, protocol, restricted, scaling
 from ctbnlearn.experiments.frame import Options, work
 
 
@@ -73,7 +73,7 @@ def test_the_heuristic_start_is_that_of_the_other_experiments(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["restricted", "scaling", "irma", "panel"])
+@pytest.mark.parametrize("name", ["restricted", "scaling", "consistency", "irma", "panel"])
 def test_the_other_quick_runs(name, tmp_path, shared_data):
     data = {"irma": shared_data / "irma", "panel": shared_data / "panel" / "gsoep_health_wide.csv"}.get(name)
     began = time.process_time()
@@ -153,6 +153,78 @@ def test_prior_network_holds_the_truth_and_as_many_more():
 def test_growth_is_the_exponent_of_time():
     rows = [{"nodes": n, "seconds": 0.01 * n**2.5} for n in (5, 10, 40)]
     assert scaling._growth(rows) == pytest.approx(2.5)
+
+
+def test_mistakes_count_sure_false_edges_and_reversals():
+    truth = np.zeros((3, 3), bool)
+    truth[0, 1] = truth[1, 2] = truth[2, 1] = True
+    probability = np.array([[0.0, 0.99, 0.95], [0.6, 0.0, 0.99], [0.91, 0.99, 0.0]])
+    # 0 -> 2 and 2 -> 0 are sure and false; 1 -> 0 is 0 -> 1 reversed; 1 <-> 2 are both there
+    assert consistency.mistakes(truth, probability) == {"false_sure": 2, "reversed": 1}
+
+
+def test_coverage_counts_true_rates_of_nodes_with_the_true_parents():
+    net = protocol.draw_network(0)
+    result = cl.StructureLearner(2).fit(cl.simulate(net, 2000, horizon=4.0, rng=0)).result_
+    assert sorted(result.network.edges) == sorted(net.edges)
+    found = consistency.coverage(net, result)
+    assert found["true_sets"] == 5
+    assert found["rates"] == sum(2 * len(cim) for cim in net.cims)
+    assert found["coverage"] > 0.85
+    slow = cl.CTBN(net.variables, _named(net), {name: 1e-3 * net.rates(name) for name in net.names})
+    assert consistency.coverage(slow, result)["covered"] == 0
+    other = cl.CTBN(net.variables, {}, {name: [[-0.5, 0.5], [0.5, -0.5]] for name in net.names})
+    roots = sum(not parents for parents in net.parents)
+    assert consistency.coverage(other, result)["true_sets"] == roots < 5
+
+
+def test_coverage_knows_the_parents_in_any_order():
+    """Rates that differ by far for every state of the parents, the truth naming them the other way round."""
+    rates = np.array([[[0.1, 0.5], [2.0, 8.0]], [[4.0, 1.0], [0.3, 16.0]]])  # [a, b, from]
+    cim = np.stack([np.stack([-rates[..., 0], rates[..., 0]], -1), np.stack([rates[..., 1], -rates[..., 1]], -1)], -2)
+    free = [[-1.0, 1.0], [1.0, -1.0]]
+    net = cl.CTBN(dict.fromkeys("abc", (0, 1)), {"c": ["b", "a"]}, {"a": free, "b": free, "c": cim.swapaxes(0, 1)})
+    result = cl.StructureLearner().fit(cl.simulate(net, 500, horizon=10.0, rng=0)).result_
+    assert net.parents[2] == (1, 0)
+    assert consistency.coverage(net, result)["coverage"] > 0.7
+
+
+def _named(net):
+    return {name: [net.names[j] for j in parents] for name, parents in zip(net.names, net.parents)}
+
+
+def test_gaps_are_those_between_observations():
+    net = protocol.draw_network(0)
+    times = consistency.observations(net, 0, 3, "time", 0.3).series[0].times[: protocol.OBSERVATIONS]
+    assert np.diff(times) == pytest.approx(0.6)
+    assert -np.mean([np.diagonal(cim, axis1=1, axis2=2).mean() for cim in net.cims]) == pytest.approx(0.5)
+
+
+def test_verdicts_on_more_data_follow_the_numbers():
+    loss = {"star": (0.1, 0.4), "exact": (0.1, 0.1), "sampling": (0.1, 0.01)}
+    held = {"star": 20, "exact": 89, "sampling": 95}
+    rows = [
+        {"nodes": 5, "trajectories": n, "gap": None, "ends": ends, "graph": g, "method": m}
+        | {
+            "auroc": 1.0,
+            "aupr": 1.0,
+            "seconds": 1.0,
+            "log_loss": loss[m][k],
+            "false_sure": int(m == "star"),
+            "reversed": 0,
+        }
+        | {"rates": 100, "covered": held[m], "coverage": held[m] / 100}
+        for m in consistency.METHODS
+        for g in range(2)
+        for k, n in enumerate((40, 160))
+        for ends in ("jump", "time")
+    ]
+    rows += [{**row, "gap": 1.0} for row in rows if row["trajectories"] == 160 and row["ends"] == "time"]
+    for row in rows:
+        if row["ends"] == "jump":
+            row["covered"] = 50
+    claims = [claim.holds for claim in consistency.compare({"scores": rows}).claims]
+    assert claims == [False, None, True, False, None, True, False, True, True, True]
 
 
 def test_irma_is_read_as_it_stands(shared_data):
