@@ -13,6 +13,8 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
+from ctbnlearn.inference.methods import Sampling, as_method
+from ctbnlearn.learn.choice import choose_method, foretold_seconds
 from ctbnlearn.result.manifest import n_rows
 from ctbnlearn.structure.parent_sets import MOST_LISTED
 
@@ -26,6 +28,8 @@ AT_ONCE = 120_000  # cells x variables in work at a time
 KEPT_BYTES = 1 << 30  # path posteriors that are kept
 MOST_JOINT_STATES = 256  # joint states of a node's candidates up to which all are listed
 ACTIVE_STATES = 16, 640, 256  # else of its active parents: at least; of all nodes; at most
+SAMPLER_SECONDS, SAMPLER_BYTES = 14.0, 250_000_000  # compilation, once on a machine; the program
+PATH_BYTES = 120  # of the path of a variable in one trajectory and chain
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
@@ -45,7 +49,11 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
             entry["per_dwell"] = seen / jumps if jumps else None
         variables.append({"name": v.name, "states": list(v.states), **entry})
-    memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
+    method = None if isinstance(data, Paths) else as_method(learner.get("inference", "auto")) or choose_method(data)
+    if isinstance(data, Observations) and isinstance(method, Sampling):
+        memory, seconds = _sampling_cost(data, method)
+    else:
+        memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
     return {
         "complete": complete,
         "trajectories": data.n_trajectories,
@@ -54,6 +62,7 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
         "end": float(data.end.max()),
         "total_time": span,
         "variables": variables,
+        "inference": None if method is None else method.name,
         "memory_bytes": memory,
         "seconds": seconds,
     }
@@ -79,9 +88,10 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
             rate = "-" if v["per_dwell"] is None else f"{v['per_dwell']:.1f}"
             text += f"; {v['missing']:.1%} missing; {rate} observations per dwell (at most)"
         lines.append(text)
+    how = "" if found["inference"] is None else f"by inference={found['inference']}, "
     lines.append(
-        f"learning:      very roughly {_amount(found['memory_bytes'])} of memory and {_duration(found['seconds'])} on "
-        "two cores; it may be five times more or less"
+        f"learning:      {how}very roughly {_amount(found['memory_bytes'])} of memory and "
+        f"{_duration(found['seconds'])} on two cores; it may be five times more or less"
     )
     return lines
 
@@ -122,6 +132,17 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
     seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
     grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
     return PROGRAM_BYTES + int(grid + 2 * min(paths, KEPT_BYTES) + work), seconds
+
+
+def _sampling_cost(data: Observations, method: Sampling) -> tuple[int, float]:
+    """Bytes and seconds of sampling, roughly: each path has room for some jumps, in every chain."""
+    paths = data.n_trajectories * len(data.variables)
+    rows = data.n_values * (8 + 8 * max(v.n_states for v in data.variables))
+    first = (
+        12.5 * 2 * sum(v.n_states * (len(s.values) + data.n_trajectories) for v, s in zip(data.variables, data.series))
+    )
+    kept = method.chains * paths * PATH_BYTES
+    return SAMPLER_BYTES + int(2 * rows + first + kept), SAMPLER_SECONDS + foretold_seconds(data, method.chains)
 
 
 def _amount(n_bytes: float) -> str:

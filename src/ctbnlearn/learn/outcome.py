@@ -56,10 +56,10 @@ def result_of(learner: Any, record: FitRecord) -> Result:
         history=learner.history_,
         objective=float(learner.objective_),
         converged=bool(learner.converged_),
+        disagreement=getattr(learner, "chain_disagreement_", None),
     )
     timings = {"fit": record.seconds}
-    manifest = build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_))
-    manifest["inference"] = plain(learner.inference_)
+    manifest = build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_), learner.inference_)
     if learner.pools_ is not None:  # sets were made of these candidates alone
         manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

@@ -133,6 +133,8 @@ def _arrays(result: Result) -> dict[str, Any]:
         "history": np.array(result.history.objective, float),
         "objective": np.array([result.objective], float),
     }
+    if result.disagreement is not None:
+        out["disagreement"] = result.disagreement
     for i, (sets, weights) in enumerate(zip(result.parent_sets, result.parent_set_weights)):
         out[f"sets/{i}"] = sets.members.astype(np.int32)
         out[f"weights/{i}"] = weights
@@ -177,6 +179,7 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         float(arrays["objective"][0]),
         bool(manifest["converged"]),
         [_unit(k, entry, arrays, network.names) for k, entry in enumerate(manifest["units"])],
+        arrays.get("disagreement"),
     )
 
 

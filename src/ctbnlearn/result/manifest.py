@@ -17,12 +17,13 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
-from ctbnlearn.inference.methods import Method
+from ctbnlearn.inference.methods import Factorised, Method, Sampling
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.prior import ProjectedPrior
 
-FEW_PER_JUMP = 1.0  # observations per jump below which most jumps go unseen
+MOST_MOVES = 1.0  # moves between two observations above which most of them go unseen
+APART = 0.25  # disagreement of chains on an edge that is told
 
 
 def describe(data: Paths | Observations) -> dict[str, Any]:
@@ -112,7 +113,12 @@ def plain(value: Any) -> Any:
 
 
 def build_manifest(
-    data: Mapping[str, Any], settings: Mapping[str, Any], timings: Mapping[str, float], result: Result, iterations: int
+    data: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    timings: Mapping[str, float],
+    result: Result,
+    iterations: int,
+    method: Method | None = None,
 ) -> dict[str, Any]:
     """The manifest of a result just learned.
 
@@ -128,29 +134,57 @@ def build_manifest(
         What was learned.
     iterations
         Rounds of EM, or sweeps.
+    method
+        How paths were inferred; None for complete data.
     """
     objective = plain(float(result.objective))
-    return {
+    manifest = {
         "version": __version__,
         "python": platform.python_version(),
         "settings": {"learner": dict(settings)},
         "seed": settings.get("random_state"),
         "data": dict(data),
         "timings": {key: round(value, 6) for key, value in timings.items()},
+        "inference": plain(method),
         "convergence": {"converged": bool(result.converged), "iterations": iterations, "objective": objective},
-        "warnings": doubts(result, data),
+        "warnings": doubts(result, data, method),
     }
+    moves = moves_per_gap(result, data)
+    return {**manifest, "moves_per_gap": {name: round(m, 4) for name, m in moves.items()}} if moves else manifest
 
 
-def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
+def moves_per_gap(result: Result, data: Mapping[str, Any]) -> dict[str, float]:
+    """Moves of every variable expected between two observations of it: near one, it barely shows which moved first."""
+    seen = data.get("values_per_variable")
+    if seen is None:
+        return {}
+    jumps = [tables[0].expected_transitions if tables else float("nan") for tables in result.rate_tables]
+    return {name: m / max(n, 1) for name, m, n in zip(result.names, jumps, seen) if np.isfinite(m)}
+
+
+def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None) -> list[str]:
     """What a reader should know before trusting the result, in words."""
     out = []
-    if not result.converged and "sweeps" in result.history.phase:
+    if isinstance(method, Factorised):
+        out.append(
+            f"Paths were inferred variable by variable ({method.name}). With many units, or gaps as long as dwell "
+            "times, reversed edges then come out as sure as true ones: trust no direction unless sampling confirms it."
+        )
+    if not result.converged and isinstance(method, Sampling):
         out.append("The chains have not come to agree: raise the number of sweeps and learn again.")
     elif not result.converged:
         out.append("EM has not converged: raise max_iter, or tol, and learn again.")
-    seen = data.get("values_per_variable")
-    starved, prior_led, undriven = [], [], []
+    if result.disagreement is not None:
+        apart = result.disagreement
+        worst = [np.unravel_index(k, apart.shape) for k in np.argsort(-apart, axis=None)[:5]]
+        edges = [f"{result.names[j]} -> {result.names[i]} ({apart[j, i]:.2f})" for j, i in worst if apart[j, i] > APART]
+        if edges:
+            out.append(
+                f"Chains differ on the probability of {', '.join(edges)}: what stands there is an average over "
+                "explanations that the data do not tell apart, or that the chains had no time to compare."
+            )
+    starved = [f"{name} ({moves:.2g})" for name, moves in moves_per_gap(result, data).items() if moves > MOST_MOVES]
+    prior_led, undriven = [], []
     for i, name in enumerate(result.names):
         tables = result.rate_tables[i]
         if not tables or tables[0].prior is None:
@@ -160,8 +194,6 @@ def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
             prior_led.append(name)
             if len(result.parent_sets[i]) > 1:
                 undriven.append(name)
-        if seen is not None and seen[i] < FEW_PER_JUMP * jumps:
-            starved.append(f"{name} ({seen[i] / jumps:.2g})")
     if prior_led:
         out.append(
             f"The prior dominates the rates of {_some(prior_led)}: fewer transitions were expected than the prior "
@@ -173,8 +205,8 @@ def doubts(result: Result, data: Mapping[str, Any]) -> list[str]:
         )
     if starved:
         out.append(
-            f"Too few observations (values seen per expected jump) of {_some(starved)}: most jumps fall between two "
-            "observations, so that its rates, and edges from and to it, are uncertain."
+            f"Too few observations of {_some(starved)} (moves expected between two of them): which of two variables "
+            "moved first is barely in the data, so that rates, and directions of edges from and to it, are uncertain."
         )
     return out
 

@@ -48,6 +48,8 @@ class Result:
         Its last value.
     converged : bool
         Whether the fit has converged.
+    disagreement : (n, n) or None
+        By how much the chains of sampling differ on the probability of every edge.
     units : tuple of Unit
         Smoothed states of some trajectories, for the report; see `ctbnlearn.result.unit.smooth_units`.
     manifest : dict
@@ -74,6 +76,7 @@ class Result:
     objective: float = float("nan")
     converged: bool = True
     units: Sequence[Unit] = ()
+    disagreement: FloatArray | None = None
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,12 +88,16 @@ class Result:
         put(self, "remaining", _frozen(self.remaining if len(self.remaining) else np.zeros(n)))
         put(self, "rate_tables", tuple(tuple(t) for t in self.rate_tables or ((),) * n))
         put(self, "units", tuple(self.units))
+        if self.disagreement is not None:
+            put(self, "disagreement", _frozen(self.disagreement))
         self._check(n)
 
     def _check(self, n: int) -> None:
         p = self.edge_probabilities
         if p.shape != (n, n) or not ((p >= 0) & (p <= 1)).all() or p.diagonal().any():
             raise ParameterError(f"edge_probabilities must be {n} x {n} with values from 0 to 1 and a zero diagonal")
+        if self.disagreement is not None and self.disagreement.shape != (n, n):
+            raise ParameterError(f"disagreement must be {n} x {n}, not {self.disagreement.shape}")
         lengths = [len(self.parent_sets), len(self.parent_set_weights), len(self.remaining), len(self.rate_tables)]
         if lengths != [n] * 4:
             raise ParameterError(f"{n} variables need as many lists of parent sets, weights and rates, not {lengths}")
