@@ -13,6 +13,7 @@ still differs at the end stays in the answer as doubt: probabilities are average
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -198,6 +199,7 @@ def run_chains(
             else:
                 run.restore(saved)
             most = budget(settings, _sweep_seconds(task, run.mean_rates))
+            before, began = run.trails[0].n_sweeps, time.perf_counter()
             while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
                 list(pool.map(Chain.advance, run.chains, run.trails, [stretches] * len(run.chains)))
                 n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
@@ -212,7 +214,11 @@ def run_chains(
                 if enough and not last and apart.max() > FAR_APART:
                     leave_behind(run, progress)
                 value = float(np.mean([t.evidence[-1] for t in run.trails]))
-                progress.say(f"sweep {n} of at most {most}: chains differ by up to {apart.max():.2f} on an edge")
+                left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
+                progress.say(
+                    f"sweep {n}: chains differ by up to {apart.max():.2f} on an edge; at most {most - n} sweeps more, "
+                    f"{left:.0f} s"
+                )
                 if keep is not None:
                     keep(run)
                 if callback is not None:
@@ -243,9 +249,9 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sam
     task = run.chains[0].task
     progress.say(f"{len(task.cards)} variables, {task.obs.n_trajectories} trajectories: each variable by itself")
     found = list(pool.map(lambda chain: chain.settle(SETTLING), run.chains))
-    moves, time = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
+    moves, dwell = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
     targets = np.maximum(np.array(task.cards) - 1, 1)
-    run.mean_rates = np.where(time > 0, np.maximum(moves, 1e-3) / np.maximum(time * targets, 1e-300), 1.0)
+    run.mean_rates = np.where(dwell > 0, np.maximum(moves, 1e-3) / np.maximum(dwell * targets, 1e-300), 1.0)
     for chain in run.chains:
         centre_prior(chain.priors, task, run.mean_rates)
     sweep = _sweep_seconds(task, run.mean_rates)
