@@ -41,9 +41,10 @@ class Sampling(Method):
     chains : int
         Chains, each with its own random numbers; as many run side by side as there are processors.
     sweeps : int or None
-        Sweeps of each chain at most. None: as many as take very roughly two minutes a chain, 200 to 6000.
+        Sweeps of each chain at most. None: as many as take very roughly a minute a chain, 200 to 6000.
     agreement : float
-        Chains go on until they give no edge probabilities further apart than this, and their rates have mixed.
+        Chains go on until they give no edge probabilities further apart than this (one in two hundred may be by twice
+        as much), and their rates have mixed.
     """
 
     name: ClassVar[str] = "sampling"

@@ -179,7 +179,7 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         float(arrays["objective"][0]),
         bool(manifest["converged"]),
         [_unit(k, entry, arrays, network.names) for k, entry in enumerate(manifest["units"])],
-        arrays.get("disagreement"),
+        disagreement=arrays.get("disagreement"),
     )
 
 

@@ -48,13 +48,13 @@ class Result:
         Its last value.
     converged : bool
         Whether the fit has converged.
-    disagreement : (n, n) or None
-        By how much the chains of sampling differ on the probability of every edge.
     units : tuple of Unit
         Smoothed states of some trajectories, for the report; see `ctbnlearn.result.unit.smooth_units`.
     manifest : dict
         Where it comes from, in JSON types: version, settings, seed, data (summary and fingerprint), timings,
         convergence, warnings in words.
+    disagreement : (n, n) or None
+        By how much the chains of sampling differ on the probability of every edge.
 
     Examples
     --------
@@ -76,8 +76,8 @@ class Result:
     objective: float = float("nan")
     converged: bool = True
     units: Sequence[Unit] = ()
-    disagreement: FloatArray | None = None
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    disagreement: FloatArray | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
