@@ -26,13 +26,13 @@ def problem(n: int, trajectories: int, **length: float) -> tuple[cl.CTBN, cl.Obs
 
 
 def many_trajectories() -> None:
-    """Memory with 100,000 trajectories x 10 observations x 10 nodes; one round of EM shows it all."""
+    """Memory with 100,000 trajectories x 10 observations x 10 nodes; a few sweeps show it all."""
     net = cl.random_network(10, 2, rng=1)
     paths = cl.simulate(net, 100_000, horizon=4.0, rng=1)
     obs = cl.observe(paths, n_times=10, noise=NOISE, rng=1)
     del paths
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    learner = cl.StructureLearner(max_parents=2, max_iter=1)
+    learner = cl.StructureLearner(max_parents=2, inference=cl.Sampling(sweeps=17, agreement=1.0))
     spent = once(lambda: learner.fit(obs))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     found = cl.edge_scores(net, learner.edge_probabilities_)

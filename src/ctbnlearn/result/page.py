@@ -78,8 +78,15 @@ def summary(result: Result) -> dict[str, str]:
         out["Time observed"] = f"{data['total_time']:.6g} in all, from {data['start']:.6g} to {data['end']:.6g}"
     out["Edges above 0.5"] = str(int(result.graph(0.5).sum()))
     out["Objective"] = f"{result.objective:.6g}"
-    rounds = f" after {convergence['iterations']} rounds" if "iterations" in convergence else ""
-    out["Converged"] = ("yes" if result.converged else "no") + rounds
+    sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"
+    steps = (
+        f" after {convergence['iterations']} {'sweeps' if sampled else 'rounds'}" if "iterations" in convergence else ""
+    )
+    out["Converged"] = ("yes" if result.converged else "no") + steps
+    moves = result.manifest.get("moves_per_gap")
+    if moves:
+        fastest = max(moves, key=moves.get)
+        out["Moves in a gap"] = f"{min(moves.values()):.2g} to {moves[fastest]:.2g} ({fastest})"
     if "version" in result.manifest:
         out["Version"] = f"ctbnlearn {result.manifest['version']}"
     return out
