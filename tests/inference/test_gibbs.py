@@ -72,14 +72,14 @@ def test_gaps_much_longer_than_dwell_times():
 
 
 def test_paths_do_not_depend_on_the_room_they_have(monkeypatch):
-    from ctbnlearn.inference import gibbs
+    from ctbnlearn.inference import gibbs, path_state
 
     net = cl.random_network(4, rng=5)
     obs = cl.observe(cl.simulate(net, 5, horizon=10.0, rng=1), n_times=6, rng=2)
     roomy = sampled.smooth(net, obs, [3.0, 7.0], sweeps=30)
     few = gibbs.draw_paths.__defaults__
     monkeypatch.setattr(gibbs.draw_paths, "__defaults__", (2,))
-    monkeypatch.setattr(gibbs, "LEAST_SLOTS", 1)
+    monkeypatch.setattr(path_state, "LEAST_SLOTS", 1)
     tight = sampled.smooth(net, obs, [3.0, 7.0], sweeps=30)
     assert few != (2,)
     for name in roomy:

@@ -53,34 +53,34 @@ def smooth(
     >>> smooth(net, obs, [0.0, 1.5, 3.0], sweeps=20)["x7"].shape
     (2, 3, 2)
     """
-    from ctbnlearn.inference import gibbs
+    from ctbnlearn.inference import gibbs, path_state
 
     check_same_variables(network, obs)
     whole(sweeps, "sweeps", 1)
     whole(burn_in, "burn_in", 0)
     grid = query_grid(times, obs.start, obs.ids)
-    seen = gibbs.gather(obs)
+    seen = path_state.gather(obs)
     last = np.maximum(seen.end, grid.max(1, initial=-np.inf))
     seen = seen._replace(end=last)  # past the end nothing is seen
     cards = list(network.n_states)
-    paths = gibbs.first_paths(obs, seen, rng)
-    net = gibbs.make_net(cards, max(map(len, network.parents)), [len(c) for c in network.cims])
-    start = gibbs.make_start(cards, network.initial)
+    paths = path_state.first_paths(obs, seen, rng)
+    net = path_state.make_net(cards, max(map(len, network.parents)), [len(c) for c in network.cims])
+    start = path_state.make_start(cards, network.initial)
     for i, cim in enumerate(network.cims):  # without parents at first, at the mean rates
-        gibbs.set_node(net, cards, i, (), cim.mean(0, keepdims=True))
+        path_state.set_node(net, cards, i, (), cim.mean(0, keepdims=True))
     paths, trouble = gibbs.draw_paths(seen, paths, net, start)
     for i, cim in enumerate(network.cims):
-        gibbs.set_node(net, cards, i, network.parents[i], cim)
+        path_state.set_node(net, cards, i, network.parents[i], cim)
     out = [np.zeros((*grid.shape, card)) for card in cards]
     order = np.argsort(grid, axis=1)
     queries = np.take_along_axis(grid, order, axis=1)
     counts = np.zeros((len(grid), len(cards), grid.shape[1], max(cards)))
     for k in range(burn_in + sweeps):
         if trouble is not None:
-            gibbs.refuse(obs, *trouble)
+            path_state.refuse(obs, *trouble)
         paths, trouble = gibbs.draw_paths(seen, paths, net, start)
         if k >= burn_in and trouble is None:
-            gibbs.look(paths, queries, counts)
+            path_state.look(paths, queries, counts)
     for i, card in enumerate(cards):
         np.put_along_axis(out[i], order[..., None], counts[:, i, :, :card] / sweeps, axis=1)
     return {v.name: p for v, p in zip(network.variables, out)}

@@ -15,7 +15,7 @@ import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference import gibbs
+from ctbnlearn.inference import gibbs, path_state
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
@@ -34,7 +34,7 @@ class Task(NamedTuple):
     """What all chains have in common."""
 
     obs: Observations
-    seen: gibbs.Seen
+    seen: path_state.Seen
     rules: EdgeRules
     scoring: Scoring
     possible: Sequence[BoolArray | None]
@@ -83,7 +83,7 @@ class Chain:
         self.pools, most_states = make_pools(task.rules, cards, sizes)
         self.room = sets_room(task.rules, cards, sizes)
         wide = max(1, max(min(task.rules.limit(i), int(p)) for i, p in enumerate(self.pools.size)))
-        self.net = gibbs.make_net(cards, wide, most_states)
+        self.net = path_state.make_net(cards, wide, most_states)
         self.drawn = set_draws.Drawn(
             np.zeros(len(self.net.exit)),
             np.zeros(len(self.net.step)),
@@ -94,16 +94,16 @@ class Chain:
             np.zeros(n),
         )
         paths, own = seed.spawn(2)
-        self.paths = gibbs.first_paths(task.obs, task.seen, paths)
+        self.paths = path_state.first_paths(task.obs, task.seen, paths)
         self.random = streams(own, 1)[0]
         initial = task.initial or InitialDistribution.build(task.obs.variables)
-        self.start = gibbs.make_start(cards, initial)
+        self.start = path_state.make_start(cards, initial)
         self.priors = make_priors(task, self.net.parents.shape[1])
         self.set_cores([()] * n)
         self.evidence = 0.0
         self.stopped = False
         for i, (card, rate) in enumerate(zip(cards, task.apparent_rates())):  # the first paths, without parents
-            gibbs.set_node(
+            path_state.set_node(
                 self.net, cards, i, (), self.priors.possible[i, None, :card, :card] * rate / max(card - 1, 1)
             )
 
@@ -128,7 +128,7 @@ class Chain:
         task, cards = self.task, self.task.seen.cards
         self.paths, trouble = gibbs.draw_paths(task.seen, self.paths, self.net, self.start)
         if trouble is not None:
-            gibbs.refuse(task.obs, *trouble)
+            path_state.refuse(task.obs, *trouble)
         set_draws.draw_pools(
             self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, cards, self.random
         )
@@ -151,7 +151,7 @@ class Chain:
     def settle(self, sweeps: int) -> tuple[FloatArray, FloatArray]:
         """Sweeps without edges; returns transitions and time of every node, averaged over the later half."""
         self.sweep(empty=True)
-        self.paths = gibbs.compact(self.paths)
+        self.paths = path_state.compact(self.paths)
         moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
         for k in range(sweeps):
             if self.stopped:

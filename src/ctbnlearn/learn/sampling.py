@@ -26,8 +26,8 @@ from scipy.special import gammaln
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.gibbs import gather
 from ctbnlearn.inference.methods import Sampling
+from ctbnlearn.inference.path_state import gather
 from ctbnlearn.learn.chain import Chain, Task, centre_prior
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.choice import sweep_seconds

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ctbnlearn.inference.gibbs import Net, Paths, Seen, put_rates
+from ctbnlearn.inference.path_state import Net, Paths, Seen, put_rates
 from ctbnlearn.streams import choose, compiled, gamma, uniform
 
 Array = Any
