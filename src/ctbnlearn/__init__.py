@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ctbnlearn.data.writers import write_paths as write_paths
     from ctbnlearn.data.writers import write_table as write_table
     from ctbnlearn.errors import CtbnlearnError as CtbnlearnError
+    from ctbnlearn.inference.methods import Blocks as Blocks
     from ctbnlearn.inference.methods import Exact as Exact
     from ctbnlearn.inference.methods import MeanField as MeanField
     from ctbnlearn.inference.methods import Sampling as Sampling
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ctbnlearn.structure.search import tabu_search as tabu_search
 
 _HOME = {
+    "Blocks": "inference.methods",
     "CTBN": "model.ctbn",
     "CTPC": "learn.ctpc",
     "CtbnlearnError": "errors",

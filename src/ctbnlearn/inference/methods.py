@@ -28,7 +28,7 @@ class Method(ABC):
 
     def identity(self) -> dict[str, Any]:
         """Settings on which every step depends: all but the limit to their number."""
-        return {key: value for key, value in self.settings().items() if key not in ("max_iter", "sweeps")}
+        return {key: value for key, value in self.settings().items() if key not in ("max_iter", "sweeps", "rounds")}
 
 
 @final
@@ -59,6 +59,33 @@ class Sampling(Method):
             whole(self.sweeps, "Sampling: sweeps", 1)
         if finite(self.agreement, "Sampling: agreement") > 1:
             raise ParameterError(f"Sampling: agreement is a difference of probabilities, not {self.agreement!r}")
+
+
+@final
+@dataclass(frozen=True)
+class Blocks(Method):
+    """Exact joint chains of small blocks of variables, one or more around each: for hundreds of variables.
+
+    Parameters
+    ----------
+    members : int
+        Variables in a block: one, and its most promising candidates.
+    states : int
+        Joint states of a block at most; blocks of variables with many states have fewer members.
+    rounds : int
+        Blocks of a variable at most: candidates left out of the first come in beside its best parents so far.
+    """
+
+    name: ClassVar[str] = "blocks"
+    members: int = 4
+    states: int = 36
+    rounds: int = 6
+
+    def check(self) -> None:
+        """Raise where a setting is not one."""
+        whole(self.members, "Blocks: members", 2)
+        whole(self.states, "Blocks: states", 4)
+        whole(self.rounds, "Blocks: rounds", 1)
 
 
 @dataclass(frozen=True)
@@ -154,7 +181,7 @@ class MeanField(Factorised):
     name: ClassVar[str] = "mean_field"
 
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Sampling, Exact, Star, MeanField)}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Sampling, Blocks, Exact, Star, MeanField)}
 AUTO = "auto"
 
 

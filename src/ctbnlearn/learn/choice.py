@@ -1,9 +1,9 @@
-"""Which method infers the paths where nobody said: sampling as long as its cost is bounded, else star."""
+"""Which method infers the paths where nobody said: sampling as long as its cost is bounded, else blocks."""
 
 from __future__ import annotations
 
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference.methods import Method, Sampling, Star
+from ctbnlearn.inference.methods import Blocks, Method, Sampling
 
 MOST_VARIABLES = 150
 MOST_SECONDS = 1200.0  # foretold, on two processors
@@ -29,7 +29,7 @@ def foretold_seconds(obs: Observations, chains: int = 4, processors: int = 2) ->
 
 
 def choose_method(obs: Observations) -> Method:
-    """Sampling where its foretold cost is bounded, else star."""
+    """Sampling where its foretold cost is bounded, else blocks."""
     if len(obs.variables) <= MOST_VARIABLES and foretold_seconds(obs) <= MOST_SECONDS:
         return Sampling()
-    return Star()
+    return Blocks()

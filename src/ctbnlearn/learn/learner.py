@@ -17,7 +17,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.methods import Iterated, Method, Sampling, Star, as_method
+from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
@@ -258,6 +258,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.inference_ = method or (Star() if mixture is not None else choose_method(data))
             if isinstance(self.inference_, Sampling):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
+            elif isinstance(self.inference_, Blocks):
+                self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_)
             else:
                 assert isinstance(self.inference_, Iterated)
                 scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
@@ -270,9 +272,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     def _check(self) -> tuple[Method | None, Mixture | None]:
         """Check the parameters that do not depend on the data; returns method and mixture weights, if any."""
         method, mixture = as_method(self.inference), as_mixture(self.weights)
-        if isinstance(method, Sampling) and mixture is not None:
+        if isinstance(method, (Sampling, Blocks)) and mixture is not None:
             raise ParameterError(
-                'inference="sampling" draws parent sets from their posterior; use weights="posterior", or '
+                f'inference="{method.name}" weighs parent sets by their posterior; use weights="posterior", or '
                 'inference="star" for mixture weights'
             )
         one_of(self.precision, "precision", ("auto", "float64", "float32"))
@@ -388,6 +390,35 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _fit_by_blocks(
+        self,
+        data: Observations,
+        rules: EdgeRules,
+        scoring: Scoring,
+        possible: list[BoolArray | None],
+        start: list[FloatArray] | None,
+        method: Blocks,
+    ) -> None:
+        from ctbnlearn.inference.device import Device
+        from ctbnlearn.learn.blocks import fit_blocks
+        from ctbnlearn.learn.checkpoint import Checkpoint
+
+        where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
+        checkpoint = None
+        if self.checkpoint is not None:
+            given = {**run_settings(self), "device": where.kind, "precision": where.precision}
+            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
+        found = fit_blocks(
+            data, rules, scoring, possible, method, start, where, Progress(self.progress), self.callback, checkpoint
+        )
+        self._set_weights(rules, found.sets, found.weights, found.edges)
+        self._set_network(
+            data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)
+        )
+        self.history_ = History(found.gained, ("blocks",) * len(found.gained))
+        self.objective_, self.converged_ = found.gained[-1], found.settled
+        self.n_iter_, self.pools_ = len(found.gained), None
 
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.inference.methods import Sampling
+from ctbnlearn.inference.methods import Iterated, Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
 
@@ -22,7 +22,7 @@ def run_settings(learner: Any) -> dict[str, Any]:
     settings = {key: value for key, value in learner.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
     method = learner.inference_
     settings["inference"] = method.identity()
-    drawn = isinstance(method, Sampling) or method.initial == "random"
+    drawn = isinstance(method, Sampling) or (isinstance(method, Iterated) and method.initial == "random")
     if not drawn or isinstance(learner.random_state, np.random.Generator):
         del settings["random_state"]  # without effect, or known by its state alone, which a checkpoint keeps
     return settings

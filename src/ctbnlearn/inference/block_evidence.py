@@ -1,0 +1,168 @@
+"""Evidence of blocks of variables on all trajectories: the kernel of `block_kernel` fed in pieces that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.inference.block_kernel import MOST_TERMS, evaluate, n_terms, score_sums
+from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.grid import build_blocks
+
+TARGET = 3.0  # gamma dt that cells are cut to: few terms, not many more cells
+
+
+class Totals(NamedTuple):
+    """Moments of n blocks summed over trajectories, in double precision.
+
+    Attributes
+    ----------
+    log_evidence : (n,)
+    flow : (n, k, S)
+        Expected moves over their rates.
+    dwell : (n, S)
+    starts : (n, S)
+    """
+
+    log_evidence: FloatArray
+    flow: FloatArray
+    dwell: FloatArray
+    starts: FloatArray
+
+
+class BlockEvidence:
+    """Observations laid out for blocks of variables.
+
+    Parameters
+    ----------
+    obs
+        What was seen.
+    exit_rate
+        Typical sum of the exit rates of a block; cells are cut so that few jumps happen in each.
+    device
+        Where to compute, and how precisely.
+    """
+
+    def __init__(self, obs: Observations, exit_rate: float, device: Device) -> None:
+        self.device = device
+        self.cards = tuple(v.n_states for v in obs.variables)
+        self.n_trajectories = obs.n_trajectories
+        self.dtype = np.dtype(device.precision)
+        most = 400_000 if device.kind == "cpu" else 20_000_000
+        self.pieces: list[tuple[Any, Any, IntArray, float]] = []
+        self.terms = (24, 64, 192, MOST_TERMS) if device.kind == "cpu" else (32, 128, MOST_TERMS)
+        self._sizes: dict[Hashable, int] = {}
+        self.spans: list[FloatArray] = []
+        self.log_scale = np.zeros(len(self.cards))
+        with self._context():
+            for piece in build_blocks(obs, TARGET / max(exit_rate, 1e-12), max_cells=most):
+                table = np.asarray(piece.likelihood, self.dtype)
+                self.pieces.append(
+                    (
+                        jax.device_put(np.asarray(piece.dt, self.dtype), device.handle),
+                        jax.device_put(table, device.handle),
+                        piece.trajectories,
+                        float(piece.dt.max()),
+                    )
+                )
+                self.spans.append(np.asarray(piece.dt, float))
+                self.log_scale += piece.log_scale.sum(1)
+
+    def _context(self) -> Any:
+        return jax.enable_x64(True) if self.dtype == np.float64 else jax.enable_x64(False)
+
+    def totals(self, members: IntArray, rates: FloatArray, start: FloatArray) -> Totals:
+        """Evaluate n blocks of equal shape.
+
+        Parameters
+        ----------
+        members : (n, m)
+            Variables of every block, with the same numbers of states in the same order.
+        rates : (n, k, S)
+            Rate of every move.
+        start : (n, S)
+            Initial distributions.
+        """
+        n, size = start.shape
+        out = Totals(np.zeros(n), np.zeros_like(rates), np.zeros_like(start), np.zeros_like(start))
+        for some, piece, moments in self._runs(members, rates, start, "sum"):
+            count = len(some)
+            own = len(self.pieces[piece][2])
+            out.log_evidence[some] += np.asarray(moments.log_evidence, float)[:count, :own].sum(1)
+            out.flow[some] += np.asarray(moments.flow, float)[:count]
+            dwell, starts = (np.asarray(a, float)[:count] for a in (moments.dwell, moments.starts))
+            out.dwell[some] += dwell
+            spare = self.pieces[piece][0].shape[1] - own  # padded columns: nothing seen in no time
+            out.starts[some] += starts - spare * start[some]
+        out.log_evidence[:] += self.log_scale[members].sum(1)
+        return out
+
+    def score_products(self, members: IntArray, rates: FloatArray, start: FloatArray) -> FloatArray:
+        """Sums over trajectories of products of centred scores, (n, k * S, k * S).
+
+        A score is the gradient of a trajectory's log evidence by the logarithms of the rates. Their products stand for
+        minus the Hessian of the log evidence.
+        """
+        n, size = len(rates), rates[0].size
+        both, total = np.zeros((n, size, size)), np.zeros((n, size))
+        for some, _, moments in self._runs(members, rates, start, "trajectory"):
+            products, sums = score_sums(rates[some].astype(self.dtype), moments, count=len(some))
+            both[some] += np.asarray(products, float)
+            total[some] += np.asarray(sums, float)
+        return both - total[:, :, None] * total[:, None, :] / self.n_trajectories
+
+    def by_cell(self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int) -> Any:
+        """Moments of every cell of a piece of the trajectories: (blocks, flow, dwell) with the cells' axis first."""
+        for some, _, moments in self._runs(members, rates, start, "cell", [piece]):
+            yield some, np.asarray(moments.flow)[:, : len(some)], np.asarray(moments.dwell)[:, : len(some)]
+
+    def _runs(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, grain: str, pieces: Sequence[int] = ()
+    ) -> Any:
+        """Moments of some blocks on a piece of the trajectories: (blocks, piece, moments)."""
+        n, states = start.shape
+        cards = tuple(self.cards[j] for j in members[0])
+        gamma = float(rates.sum(1).max())
+        with self._context(), self.device.here():
+            for p in pieces or range(len(self.pieces)):
+                dt, table, _, longest = self.pieces[p]
+                terms = next((t for t in self.terms if t >= n_terms(gamma * longest)), MOST_TERMS)
+                width = dt.shape[1]
+                kept = terms * states * width if grain == "sum" else (terms + 3 * rates.shape[1]) * states * width
+                room = 4_000_000 if self.device.kind == "cpu" else 1_500_000_000
+                size = self._batch_size((cards, grain, p), n, max(1, room // kept))
+                for low in range(0, n, size):
+                    some = np.arange(low, min(low + size, n))
+                    padded = np.append(some, np.full(size - len(some), low))
+                    yield (
+                        some,
+                        p,
+                        evaluate(
+                            rates[padded].astype(self.dtype),
+                            rates[padded].sum(1).astype(self.dtype),
+                            start[padded].astype(self.dtype),
+                            members[padded],
+                            dt,
+                            table,
+                            cards=cards,
+                            grain=grain,
+                            most=terms,
+                        ),
+                    )
+
+    def _batch_size(self, kind: Hashable, n: int, most: int) -> int:
+        """Blocks in a call: few sizes, as code is compiled for each; on an accelerator one, where compiling takes long."""
+        steps = 8 if self.device.kind == "cpu" else 2
+        last = self._sizes.get(kind, 0)
+        if n <= last and (self.device.kind != "cpu" or n > last // steps):
+            return last
+        size = 1
+        while size < n and size * steps <= most:
+            size *= steps
+        self._sizes[kind] = max(size, last)
+        return size

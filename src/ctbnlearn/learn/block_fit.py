@@ -1,0 +1,301 @@
+"""Fits of blocks of variables by direct maximisation of the log evidence: the full block, and networks inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.inference.ascent import Value, maximise
+from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.inference.block_kernel import moves
+from ctbnlearn.structure.block_models import Quadratic, Sets, labels, prior_constant
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.prior import log_prior_parts, rate_prior
+from ctbnlearn.structure.problem import EdgeRules, Scoring
+
+SCORED = 6  # trajectories a parameter from which on products of scores stand for the Hessian
+STEP = 0.02  # of logarithms of rates, for differences of the gradient
+FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
+STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
+
+
+class Network(NamedTuple):
+    """A network inside a block: the block's variables, and per member its parents as positions in the block."""
+
+    members: tuple[int, ...]
+    sets: Sets
+
+
+class Fit(NamedTuple):
+    """A network at its most probable rates.
+
+    Attributes
+    ----------
+    log_evidence
+        By Laplace's method, without the prior of its structure.
+    log_rates, moves : (p,)
+        Logarithm of the rate, and expected number of moves, of every group.
+    covariance : (p, p)
+        Of the logarithms.
+    settled
+        Whether the maximisation has ended by itself.
+    """
+
+    log_evidence: float
+    log_rates: FloatArray
+    moves: FloatArray
+    covariance: FloatArray
+    settled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFitter:
+    """What fits of blocks depend on.
+
+    Attributes
+    ----------
+    evidence
+        The data.
+    cards
+        Number of states of every variable.
+    alone : list of (S, S)
+        Rates of every variable by itself.
+    start : list of (S,)
+        Initial distribution of every variable.
+    learn_start
+        Whether to estimate it, jointly for a block.
+    possible : list of (S, S)
+        Transitions that can happen.
+    rules, scoring, mean_rates
+        Which edges are admitted; priors.
+    """
+
+    evidence: BlockEvidence
+    cards: Sequence[int]
+    alone: Sequence[FloatArray]
+    start: Sequence[FloatArray]
+    learn_start: bool
+    possible: Sequence[BoolArray]
+    rules: EdgeRules
+    scoring: Scoring
+    mean_rates: Sequence[float]
+    _priors: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = field(default_factory=dict)
+    _structure_priors: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    def shape(self, members: Sequence[int]) -> tuple[int, ...]:
+        """Numbers of states of a block's members."""
+        return tuple(self.cards[j] for j in members)
+
+    def by_shape(self, blocks: Sequence[tuple[int, ...]]) -> list[list[int]]:
+        """Numbers of the blocks of each shape."""
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for k, members in enumerate(blocks):
+            kinds.setdefault(self.shape(members), []).append(k)
+        return list(kinds.values())
+
+    def prior(self, node: int, parents: Sequence[int]) -> tuple[float, float]:
+        """Gamma prior of a rate of a variable with given parents."""
+        key = (node, tuple(parents))
+        if key not in self._priors:
+            sets = ParentSets(np.array([[*parents, *[-1] * (not parents)]]), self.rules.names)
+            rules, mean = self.rules, self.mean_rates[node]
+            both = rate_prior(self.scoring.rate_prior, sets, self.cards, rules.allowed[node], rules.max_parents, mean)
+            self._priors[key] = float(both[0][0]), float(both[1][0])
+        return self._priors[key]
+
+    def log_prior(self, node: int, sets: Sequence[Sequence[int]]) -> FloatArray:
+        """Log prior probabilities of parent sets of a variable."""
+        if node not in self._structure_priors:
+            rules, structure = self.rules, self.scoring.structure_prior
+            self._structure_priors[node] = log_prior_parts(
+                structure, len(self.cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
+            )
+        by_size, odds = self._structure_priors[node]
+        return np.array([by_size[len(m)] + odds[list(m)].sum() for m in sets])
+
+    def priors(self, network: Network) -> tuple[FloatArray, FloatArray]:
+        """Prior of every rate of the full block under a network, (k, S) each."""
+        who, _, to = moves(self.shape(network.members))
+        members = network.members
+        own = np.array([self.prior(i, [members[k] for k in parents]) for i, parents in zip(members, network.sets)])
+        both = np.repeat(own[who][:, :, None], to.shape[1], 2)
+        return both[:, 0], both[:, 1]
+
+    def _own(self, tables: Sequence[FloatArray | BoolArray], members: Sequence[int]) -> FloatArray:
+        """Entries [from, to] of the members' own tables on the full block, (k, S)."""
+        who, step, to = moves(self.shape(members))
+        states = np.unravel_index(np.arange(to.shape[1]), self.shape(members))
+        cards = self.cards
+        return np.stack([tables[members[j]][states[j], (states[j] + s) % cards[members[j]]] for j, s in zip(who, step)])
+
+    def used(self, members: Sequence[int]) -> BoolArray:
+        """Which moves can happen from which joint states, (k, S)."""
+        return self._own(self.possible, members).astype(bool)
+
+    def first_rates(self, members: Sequence[int]) -> FloatArray:
+        """Logarithms of the rates of every member by itself, on the full block, (k, S)."""
+        return np.log(np.maximum(self._own(self.alone, members), 1e-12))
+
+    def first_start(self, members: Sequence[int]) -> FloatArray:
+        """Initial distribution of independent members, (S,)."""
+        joint = np.ones(1)
+        for j in members:
+            joint = np.outer(joint, self.start[j]).reshape(-1)
+        return joint
+
+    def full(self, blocks: Sequence[tuple[int, ...]]) -> list[Quadratic]:
+        """The log evidence of full blocks near its top."""
+        out: dict[int, Quadratic] = {}
+        for some in self.by_shape(blocks):
+            everyone = range(len(blocks[some[0]]))
+            sets = tuple(tuple(k for k in everyone if k != j) for j in everyone)
+            batch = _Batch(self, [Network(blocks[k], sets) for k in some], None)
+            top = maximise(batch.evaluate, batch.first, gain=0.1)
+            batch.freeze()
+            information = batch.score_products(top.point)
+            _shrink(information, self.evidence.n_trajectories)
+            prior = batch.log_prior(np.arange(len(some)), top.point)
+            for n, k in enumerate(some):  # groups are numbered as the rates of the full block, but in another order
+                order = batch.label[n].reshape(-1)
+                out[k] = Quadratic(
+                    top.point[n][order],
+                    np.asarray(top.value[n] - prior.value[n]),
+                    (top.gradient[n] - prior.gradient[n])[order],
+                    information[n][np.ix_(order, order)],
+                )
+        return [out[k] for k in range(len(blocks))]
+
+    def networks(self, networks: Sequence[Network], start: Sequence[FloatArray]) -> list[Fit]:
+        """Fit networks, from given logarithms of rates, one a group."""
+        out: dict[int, Fit] = {}
+        for some in self.by_shape([network.members for network in networks]):
+            batch = _Batch(self, [networks[k] for k in some], [start[k] for k in some])
+            top = maximise(batch.evaluate, batch.first, gain=0.05)
+            batch.freeze()
+            information, lacking = batch.information(top.point)
+            for n, k in enumerate(some):
+                there = batch.there[n]
+                own, slope = information[n][np.ix_(there, there)], top.gradient[n][there]
+                step = np.linalg.solve(own, slope)
+                value = top.value[n] + prior_constant(batch.alpha[n][there], batch.beta[n][there]).sum()
+                value += 0.5 * float(slope @ step)  # what the last step would still gain
+                value += 0.5 * there.sum() * np.log(2 * np.pi) - 0.5 * (np.linalg.slogdet(own)[1] + lacking[n])
+                covariance = np.zeros_like(information[n])
+                covariance[np.ix_(there, there)] = np.linalg.inv(own)
+                out[k] = Fit(float(value), top.point[n], batch.flow[n], covariance, bool(top.settled[n]))
+        return [out[k] for k in range(len(networks))]
+
+
+class _Batch:
+    """Networks of equal shape as maximisations over the logarithms of rates, one a group."""
+
+    def __init__(self, fitter: BlockFitter, networks: Sequence[Network], start: Sequence[FloatArray] | None) -> None:
+        self.fitter = fitter
+        self.members = np.array([network.members for network in networks])
+        cards, n = fitter.shape(networks[0].members), len(networks)
+        self.label = np.stack([labels(cards, network.sets) for network in networks])
+        width = int(self.label.max()) + 1
+        self.used = np.stack([fitter.used(network.members) for network in networks])
+        self.alpha, self.beta, self.base = np.zeros((n, width)), np.ones((n, width)), np.zeros((n, width))
+        self.there, self.flow = np.zeros((n, width), bool), np.zeros((n, width))
+        for k, network in enumerate(networks):
+            label, (shape, rate) = self.label[k], fitter.priors(network)
+            self.there[k, label[self.used[k]]] = True
+            self.alpha[k, label], self.beta[k, label] = shape, rate
+            self.base[k, label] = fitter.first_rates(network.members)
+        self.first = self.base.copy()
+        for k, own in enumerate(start or ()):
+            self.first[k, : len(own)] = own
+        self.first = np.clip(self.first, self.base - FARTHEST, self.base + FARTHEST)
+        self.start = np.stack([fitter.first_start(network.members) for network in networks])
+        self.alone_start, self.learn_start = self.start.copy(), fitter.learn_start
+
+    def freeze(self) -> None:
+        """Keep the initial distributions as they are."""
+        self.learn_start = False
+
+    def rates(self, some: IntArray, point: FloatArray) -> FloatArray:
+        """Rates of the full block, (n, k, S)."""
+        label = self.label[some]
+        inside = np.clip(point, self.base[some] - FARTHEST, self.base[some] + FARTHEST)
+        theta = np.take_along_axis(inside, label.reshape(len(some), -1), 1).reshape(label.shape)
+        return np.where(self.used[some], np.exp(theta), 0.0)
+
+    def log_prior(self, some: IntArray, point: FloatArray) -> Value:
+        """Log prior density of the logarithms of rates, without its constant."""
+        there, pull = self.there[some], self.beta[some] * np.exp(np.clip(point, -50.0, 50.0))
+        value = np.where(there, self.alpha[some] * point - pull, 0.0).sum(1)
+        return Value(value, np.where(there, self.alpha[some] - pull, 0.0), np.where(there, pull, 1.0))
+
+    def gather(self, some: IntArray, table: FloatArray) -> FloatArray:
+        """Sums over the rates of a group, (n, p)."""
+        n = len(some)
+        out = np.zeros((n, self.first.shape[1]))
+        np.add.at(out, (np.arange(n)[:, None], self.label[some].reshape(n, -1)), table.reshape(n, -1))
+        return out
+
+    def evaluate(self, some: IntArray, point: FloatArray) -> Value:
+        """Log posterior density, its gradient, and the curvature that complete data would have."""
+        rates, data = self.rates(some, point), self.fitter.evidence
+        found = data.totals(self.members[some], rates, self.start[some])
+        self.flow[some] = self.gather(some, rates * found.flow)
+        prior = self.log_prior(some, point)
+        gradient = self.flow[some] - self.gather(some, rates * found.dwell[:, None]) + prior.gradient
+        if self.learn_start:
+            self.start[some] = (found.starts + STARTS * self.alone_start[some]) / (data.n_trajectories + STARTS)
+            self.start[some] /= self.start[some].sum(1, keepdims=True)
+        there = self.there[some]
+        curvature = np.where(there, self.flow[some] + np.maximum(prior.curvature, 0.5), 1.0)
+        return Value(found.log_evidence + prior.value, np.where(there, gradient, 0.0), curvature)
+
+    def score_products(self, point: FloatArray) -> FloatArray:
+        """What stands for minus the Hessian of the log evidence: products of the trajectories' scores, (n, p, p)."""
+        every, data = np.arange(len(point)), self.fitter.evidence
+        products = data.score_products(self.members, self.rates(every, point), self.start)
+        one = (self.label.reshape(len(point), -1, 1) == np.arange(point.shape[1])).astype(float)
+        return one.swapaxes(1, 2) @ products @ one
+
+    def information(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Minus the Hessian of the log posterior density, (n, p, p), and what its log determinant lacks on average."""
+        n, p = point.shape
+        every, prior = np.arange(n), self.log_prior(np.arange(n), point).curvature
+        own, count = self.there.sum(1), self.fitter.evidence.n_trajectories
+        if count >= SCORED * int(own.max()):
+            out = self.score_products(point)
+            out[:, np.arange(p), np.arange(p)] += prior
+            # a sum of products of `count` vectors: the log determinant of a Wishart matrix
+            degrees = (count - np.arange(p)) / 2
+            return out, -np.cumsum(digamma(degrees) - np.log(count / 2))[own - 1]
+        flow, here = self.flow.copy(), self.evaluate(every, point).gradient
+        out = np.zeros((n, p, p))
+        for c in np.flatnonzero(self.there.any(0)):
+            moved = point.copy()
+            moved[:, c] += STEP
+            out[:, c] = (here - self.evaluate(every, moved).gradient) / STEP
+        self.flow = flow
+        return _positive(0.5 * (out + out.swapaxes(1, 2)), prior, self.there), np.zeros(n)
+
+
+def _shrink(information: FloatArray, n_trajectories: int) -> None:
+    """Shrink sums of products of scores, in place, towards their diagonal where there are few trajectories."""
+    p = information.shape[1]
+    share, diagonal = p / (p + n_trajectories), np.arange(p)
+    kept = information[:, diagonal, diagonal].copy()
+    information *= 1 - share
+    information[:, diagonal, diagonal] = kept
+
+
+def _positive(information: FloatArray, prior: FloatArray, there: BoolArray) -> FloatArray:
+    """Without directions that are hardly curved, or curved the wrong way; the prior alone curves somewhat."""
+    out = information.copy()
+    for n in range(len(out)):
+        own = np.ix_(there[n], there[n])
+        values, vectors = np.linalg.eigh(out[n][own])
+        least = 0.3 * min(1.0, float(prior[n][there[n]].min(initial=1.0)))
+        out[n][own] = (vectors * np.maximum(values, least)) @ vectors.T
+    return out

@@ -1,0 +1,173 @@
+"""Parent sets of every variable from blocks around it.
+
+The first block of a variable holds its best candidates by the pair screen. Candidates left out come in beside its best
+parents so far, block by block; sets in both blocks tie their weights together. In every block the sets that matter are
+fitted each for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ctbnlearn.arrays import FloatArray
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.learn.block_fit import BlockFitter, Fit
+from ctbnlearn.learn.block_judge import Parents, Weighed, judge
+from ctbnlearn.learn.block_screen import pair_gains, product_scores
+
+SHORTLIST = 12  # candidates of a variable whose pairs are fitted
+NEAR = 4.0  # nats behind the best up to which a set should share a block with it
+CLOSE = 12.0  # nats behind the best up to which a set is fitted by itself
+MOST_FITTED = 6  # sets of a variable that are
+HOPE = -4.0  # log odds by its pair from which on a candidate left out comes into a block
+
+
+@dataclass(frozen=True)
+class NodeSearch:
+    """What is known of the parent sets of one variable.
+
+    Attributes
+    ----------
+    weighed
+        Per set, its weight on a common scale, and the network it was found in.
+    tried
+        Candidates that were in a block.
+    """
+
+    weighed: Mapping[Parents, Weighed]
+    tried: frozenset[int]
+
+    @property
+    def best(self) -> Parents:
+        """The heaviest set."""
+        return max(self.weighed, key=lambda m: self.weighed[m].log_weight)
+
+    def take(self, members: Sequence[int], found: Mapping[Parents, Weighed]) -> NodeSearch:
+        """With the sets of a further block, put on the common scale by the heaviest set that was known before."""
+        shift, known = 0.0, dict(self.weighed)
+        shared = [m for m in found if m in known]
+        if shared:
+            anchor = max(shared, key=lambda m: known[m].log_weight)
+            shift = known[anchor].log_weight - found[anchor].log_weight
+        known.update({m: one._replace(log_weight=one.log_weight + shift) for m, one in found.items()})
+        return NodeSearch(known, self.tried.union(members[1:]))
+
+    def contenders(self) -> list[int]:
+        """Members of sets that are not far behind the best, by the weight of these."""
+        top, weight = self.weighed[self.best].log_weight, {}
+        for m, one in self.weighed.items():
+            if one.log_weight > top - NEAR:
+                for j in m:
+                    weight[j] = weight.get(j, 0.0) + np.exp(one.log_weight - top)
+        return sorted(weight, key=lambda j: (-weight[j], j))
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the screen found.
+
+    Attributes
+    ----------
+    gains : (n, n)
+        Log odds of every edge on the chain of its pair; -inf where it was not looked at.
+    """
+
+    gains: FloatArray
+
+    def ranked(self, node: int) -> list[int]:
+        """Candidates that were looked at, most promising first."""
+        order = np.argsort(-self.gains[:, node], kind="stable")
+        return [int(j) for j in order if self.gains[j, node] > -np.inf]
+
+
+def screen(fitter: BlockFitter, say: Callable[[str], None]) -> Screen:
+    """Look at the pairs of every variable with its most promising candidates."""
+    rules, n = fitter.rules, len(fitter.cards)
+    pairs = {(min(i, j), max(i, j)) for i in range(n) for j in rules.allowed[i]}
+    if any(len(a) > SHORTLIST for a in rules.allowed):
+        rough = product_scores(fitter)
+        rough = np.maximum(rough, rough.T)
+        kept = {
+            (min(i, j), max(i, j))
+            for i in range(n)
+            for j in (*sorted(rules.allowed[i], key=lambda j: -rough[j, i])[:SHORTLIST], *rules.required[i])
+        }
+        pairs &= kept
+    say(f"exact chains of {len(pairs)} pairs of variables")
+    gains = pair_gains(fitter, sorted(pairs))
+    for i, needed in enumerate(rules.required):
+        gains[list(needed), i] = np.inf
+    return Screen(gains)
+
+
+def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: int, states: int) -> tuple[int, ...]:
+    """The variable and as many of the wanted, best first, as fit into a block of so many members and joint states."""
+    members = [node]
+    for j in wanted:
+        if len(members) < most and prod(fitter.shape([*members, j])) <= states:
+            members.append(j)
+    left_out = [j for j in fitter.rules.required[node] if j not in members]
+    if left_out:
+        names = fitter.rules.names
+        raise ParameterError(
+            f"the required parents of {names[node]!r} make a block of {prod(fitter.shape([node, *fitter.rules.required[node]]))} "
+            f"joint states, more than {most} variables of {states} states in all; raise Blocks(members=..., states=...), "
+            "require fewer parents, or merge states"
+        )
+    return tuple(members)
+
+
+def next_blocks(
+    fitter: BlockFitter, found: Screen, nodes: Sequence[NodeSearch], most: int, states: int
+) -> list[tuple[int, ...]]:
+    """The next block of every variable that needs one; its first member is the variable."""
+    out = []
+    for i, own in enumerate(nodes):
+        if not own.weighed:
+            out.append(choose_members(fitter, i, found.ranked(i), most, states))
+            continue
+        block = own.weighed[own.best].network.members
+        fresh = [j for j in found.ranked(i) if j not in own.tried and found.gains[j, i] > HOPE]
+        wanted = fresh or [j for j in own.contenders() if j not in own.best]
+        members = choose_members(fitter, i, [*own.best, *wanted], most, states)
+        if fresh and not own.tried.issuperset(members[1:]):
+            out.append(members)
+        elif not set(members[1:]) <= set(block):
+            out.append(members)
+    return out
+
+
+def search_round(
+    fitter: BlockFitter, nodes: Sequence[NodeSearch], blocks: Sequence[tuple[int, ...]]
+) -> list[NodeSearch]:
+    """Weigh the sets inside further blocks: all by the full block, those that matter each by its own fit."""
+    found = judge(fitter, blocks, fitter.full(blocks))
+    chosen = [(b, m) for b, sets in enumerate(found) for m in close_sets(sets)]
+    weighed = [found[b][m] for b, m in chosen]
+    fits = fitter.networks([one.network for one in weighed], [one.log_rates for one in weighed])
+    fitted: list[dict[Parents, Fit]] = [{} for _ in blocks]
+    for (b, m), fit in zip(chosen, fits):
+        fitted[b][m] = fit
+    out = list(nodes)
+    for members, sets, own in zip(blocks, found, fitted):
+        out[members[0]] = out[members[0]].take(members, corrected(sets, own))
+    return out
+
+
+def close_sets(sets: Mapping[Parents, Weighed]) -> list[Parents]:
+    """Sets of a block not far behind its best one, heaviest first."""
+    order = sorted(sets, key=lambda m: -sets[m].log_weight)
+    return [m for m in order if sets[m].log_weight > sets[order[0]].log_weight - CLOSE][:MOST_FITTED]
+
+
+def corrected(sets: Mapping[Parents, Weighed], fits: Mapping[Parents, Fit]) -> dict[Parents, Weighed]:
+    """Sets of a block with the weights that their fits give; the others keep their distance to the best."""
+    new = {m: sets[m].log_weight - sets[m].log_evidence + fit.log_evidence for m, fit in fits.items()}
+    shift = max(new.values()) - max(sets[m].log_weight for m in new)
+    out = {m: one._replace(log_weight=one.log_weight + shift) for m, one in sets.items()}
+    out.update({m: sets[m]._replace(log_weight=value, fit=fits[m]) for m, value in new.items()})
+    return out

@@ -1,0 +1,265 @@
+"""Learning by blocks, from the observations to what a learner tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.errors import ParameterError
+from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.methods import Blocks
+from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
+from ctbnlearn.learn.block_judge import Weighed
+from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
+from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.em import fit_decoupled
+from ctbnlearn.learn.progress import Progress
+from ctbnlearn.result.rate_table import RateTable
+from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.problem import EdgeRules, Scoring
+
+MOST_LISTED = 64  # parent sets of a node
+DRAWS = 400  # of the rates of a set
+MOST_ODDS = -4.0  # log odds that a candidate which never was in a block gets at most
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What blocks found.
+
+    Attributes
+    ----------
+    sets, weights
+        Per node the heaviest parent sets, and their weights; what these lack to one is that of sets not listed.
+    edges : (n, n)
+        Probability of every edge.
+    tables
+        Per node the rates under the best set, then under others that were fitted.
+    starts
+        Per node the expected number of trajectories that begin in each state.
+    gained
+        After every round, the log odds of the best sets against the smallest ones, summed over nodes.
+    settled
+        Whether every fit has ended by itself.
+    """
+
+    sets: list[ParentSets]
+    weights: list[FloatArray]
+    edges: FloatArray
+    tables: list[list[RateTable]]
+    starts: list[FloatArray]
+    gained: tuple[float, ...]
+    settled: bool
+
+
+def fit_blocks(
+    obs: Observations,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    method: Blocks,
+    initial: Sequence[FloatArray] | None,
+    device: Device,
+    progress: Progress,
+    callback: Callable[[int, float], Any] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Found:
+    """Learn by blocks; parameters are those of `StructureLearner`, `initial` None to learn the initial distribution."""
+    check_states(obs, method)
+    size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"
+    progress.say(f"{size}: each variable by itself")
+    saved = None if checkpoint is None else checkpoint.load()
+    fitter, starts = make_fitter(obs, rules, scoring, possible, method, initial, device)
+    if saved is None:
+        found, nodes, gained = screen(fitter, progress.say), [NodeSearch({}, frozenset())] * len(rules.names), []
+    else:
+        progress.say(f"on from the checkpoint of round {saved.round}")
+        found, nodes, gained = unpack(saved)
+    for turn in range(len(gained), method.rounds):
+        blocks = next_blocks(fitter, found, nodes, method.members, method.states)
+        if not blocks:
+            break
+        progress.say(f"round {turn + 1}: {len(blocks)} blocks of variables")
+        nodes = search_round(fitter, nodes, blocks)
+        gained.append(float(sum(_gain(own) for own in nodes)))
+        if checkpoint is not None:
+            checkpoint.save(pack(found, nodes, gained))
+        if callback is not None:
+            callback(turn + 1, gained[-1])
+    progress.say("done")
+    sets, weights, edges = weigh(fitter, found, nodes)
+    tables = [rate_tables(fitter, own, sets[i], weights[i], edges[:, i]) for i, own in enumerate(nodes)]
+    settled = all(one.fit.settled for own in nodes for one in own.weighed.values() if one.fit is not None)
+    return Found(sets, weights, edges, tables, starts, tuple(gained), settled)
+
+
+def check_states(obs: Observations, method: Blocks) -> None:
+    """Raise where even a pair of variables has too many joint states."""
+    largest = sorted(obs.variables, key=lambda v: -v.n_states)[:2]
+    if prod(v.n_states for v in largest) > method.states:
+        v = largest[0]
+        raise ParameterError(
+            f"variable {v.name!r} has {v.n_states} states, and a block of it and another one more than "
+            f"{method.states} joint states; merge its states, or raise Blocks(states=...)"
+        )
+
+
+def make_fitter(
+    obs: Observations,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    method: Blocks,
+    initial: Sequence[FloatArray] | None,
+    device: Device,
+) -> tuple[BlockFitter, list[FloatArray]]:
+    """Fit every variable by itself; also the expected number of starts in each of its states."""
+    alone, mean_rates = fit_decoupled(obs, possible, device=device.kind)
+    cards = [v.n_states for v in obs.variables]
+    fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members :]
+    evidence = BlockEvidence(obs, float(fast.sum()), device)
+    off = [~np.eye(c, dtype=bool) for c in cards]
+    free = [o if p is None else o & p for o, p in zip(off, possible)]
+    start = [np.full(c, 1.0 / c) for c in cards] if initial is None else list(initial)
+    fitter = BlockFitter(evidence, cards, alone, start, initial is None, free, rules, scoring, mean_rates)
+    starts = [np.zeros(c) for c in cards]
+    for _ in range(4 if initial is None else 1):
+        for some in fitter.by_shape([(i,) for i in range(len(cards))]):
+            nodes = np.array(some)[:, None]
+            rates = np.stack([np.where(fitter.used((i,)), np.exp(fitter.first_rates((i,))), 0.0) for i in some])
+            found = evidence.totals(nodes, rates, np.stack([start[i] for i in some]))
+            for i, own in zip(some, found.starts):
+                starts[i] = own
+                if initial is None:
+                    start[i] = (own + 1.0) / (own + 1.0).sum()
+    return fitter, starts
+
+
+def weigh(
+    fitter: BlockFitter, found: Screen, nodes: Sequence[NodeSearch]
+) -> tuple[list[ParentSets], list[FloatArray], FloatArray]:
+    """Heaviest sets of every node with their weights, and probabilities of all edges.
+
+    A candidate that never was in a block joins the sets found with the odds that its pair gave it, or the least of those
+    that were looked at, but no large ones: others explained the variable better.
+    """
+    n, rules = len(nodes), fitter.rules
+    edges, sets, weights = np.zeros((n, n)), [], []
+    for i, own in enumerate(nodes):
+        order = sorted(own.weighed, key=lambda m: (-own.weighed[m].log_weight, m))
+        share = np.exp([own.weighed[m].log_weight - own.weighed[order[0]].log_weight for m in order])
+        rest = np.array([j for j in rules.allowed[i] if j not in own.tried], np.int64)
+        gains, looked = found.gains[rest, i], found.gains[np.isfinite(found.gains[:, i]), i]
+        odds = np.exp(np.minimum(np.where(np.isfinite(gains), gains, looked.min(initial=MOST_ODDS)), MOST_ODDS))
+        room = share * [len(m) < rules.limit(i) for m in order]  # weight of the sets that one more may join
+        total = share.sum() + room.sum() * odds.sum()
+        edges[rest, i] = room.sum() * odds / total
+        for m, w in zip(order, (share + room * odds.sum()) / total):
+            edges[list(m), i] += w
+        share /= total
+        best = order[:MOST_LISTED]
+        wide = max(1, *map(len, best))
+        sets.append(ParentSets(np.array([[*m, *[-1] * (wide - len(m))] for m in best], np.int64), rules.names))
+        weights.append(share[: len(best)])
+    return sets, weights, edges
+
+
+def rate_tables(
+    fitter: BlockFitter, own: NodeSearch, sets: ParentSets, weights: FloatArray, edges: FloatArray
+) -> list[RateTable]:
+    """Rates under the heaviest set that was fitted, then under those in which notable edges weigh most."""
+    fitted = np.array([own.weighed[sets.numbers(k)].fit is not None for k in range(len(sets))])
+    best = int(np.argmax(weights * fitted))
+    chosen = [best, *(k for k in sets.notable(edges, weights * fitted) if k != best)]
+    return [rate_table(fitter, own.weighed[sets.numbers(k)]) for k in chosen]
+
+
+def rate_table(fitter: BlockFitter, one: Weighed) -> RateTable:
+    """Posterior of the rates of a block's first member under a set that was fitted: normal in their logarithms."""
+    network, fit = one.network, one.fit
+    assert fit is not None
+    positions, node = network.sets[0], network.members[0]
+    parents = [network.members[k] for k in positions]
+    own, u = fitter.cards[node], prod(fitter.shape(parents))
+    size = (own - 1) * own * u
+    spread = np.linalg.cholesky(fit.covariance[:size, :size] + 1e-12 * np.eye(size))
+    normal = np.random.default_rng(0).standard_normal((DRAWS, size))
+    drawn = np.exp(fit.log_rates[:size] + normal @ spread.T)
+    mean = np.exp(fit.log_rates[:size] + 0.5 * np.minimum(np.diag(fit.covariance)[:size], 1.0))
+    order = np.argsort(parents)  # tables have their parents in the order of their numbers
+
+    def laid_out(flat: FloatArray) -> FloatArray:
+        """From one number a group, (..., p), to [..., u, from, to]."""
+        lead = flat.shape[:-1]
+        table = flat.reshape(*lead, own - 1, own, *fitter.shape(parents))
+        k = len(lead)
+        table = table.transpose(*range(k + 2), *(k + 2 + order)).reshape(*lead, own - 1, own, u)
+        out = np.zeros((*lead, u, own, own))
+        for s in range(1, own):
+            for x in range(own):
+                y = (x + s) % own
+                if fitter.possible[node][x, y]:
+                    out[..., x, y] = table[..., s - 1, x, :]
+        return out
+
+    draws, centre = laid_out(drawn), laid_out(mean)
+    leave, spread_out = centre.sum(-1), draws.sum(-1).var(0)
+    shape, rate = fitter.prior(node, parents)
+    wide = np.divide(leave, spread_out, out=np.full_like(leave, rate), where=spread_out > 0)
+    seen = float(laid_out(fit.moves[:size]).sum())
+    numbers = tuple(int(parents[k]) for k in order)
+    return RateTable(numbers, centre * wide[..., None], wide, (shape, rate), draws.astype(np.float32), seen)
+
+
+def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) -> Saved:
+    """The state of a search for a checkpoint."""
+    told, numbers = [], []
+    for own in nodes:
+        sets = []
+        for m, one in own.weighed.items():
+            fit = one.fit
+            sets.append([m, one.log_weight, one.log_evidence, *one.network, len(one.log_rates)])
+            numbers.append(one.log_rates)
+            if fit is not None:
+                sets[-1] += [len(fit.log_rates), fit.log_evidence, fit.settled]
+                numbers += [fit.log_rates, fit.moves, fit.covariance.reshape(-1)]
+        told.append({"tried": sorted(own.tried), "sets": sets})
+    arrays = {"gains": found.gains, "numbers": np.concatenate(numbers), "gained": np.array(gained)}
+    return Saved(arrays, 0, len(gained), {"nodes": told})
+
+
+def unpack(saved: Saved) -> tuple[Screen, list[NodeSearch], list[float]]:
+    """The state of a search from a checkpoint."""
+    numbers, low, nodes = saved.arrays["numbers"], 0, []
+
+    def take(count: int) -> FloatArray:
+        nonlocal low
+        low += count
+        return numbers[low - count : low]
+
+    for told in saved.state["nodes"]:
+        known = {}
+        for m, log_weight, log_evidence, members, sets, count, *fitted in told["sets"]:
+            network = Network(tuple(members), tuple(map(tuple, sets)))
+            one = Weighed(log_weight, log_evidence, network, take(count))
+            if fitted:
+                p, value, settled = fitted
+                one = one._replace(fit=Fit(value, take(p), take(p), take(p * p).reshape(p, p), settled))
+            known[tuple(m)] = one
+        nodes.append(NodeSearch(known, frozenset(told["tried"])))
+    return Screen(saved.arrays["gains"]), nodes, saved.arrays["gained"].tolist()
+
+
+def _gain(own: NodeSearch) -> float:
+    """Log odds of the best set against the smallest."""
+    if not own.weighed:
+        return 0.0
+    smallest = min(own.weighed, key=len)
+    return own.weighed[own.best].log_weight - own.weighed[smallest].log_weight
