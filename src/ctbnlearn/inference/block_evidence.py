@@ -88,7 +88,7 @@ class BlockEvidence:
         start : (n, S)
             Initial distributions.
         """
-        n, size = start.shape
+        n = len(start)
         out = Totals(np.zeros(n), np.zeros_like(rates), np.zeros_like(start), np.zeros_like(start))
         for some, piece, moments in self._runs(members, rates, start, "sum"):
             count = len(some)
@@ -111,10 +111,11 @@ class BlockEvidence:
         n, size = len(rates), rates[0].size
         both, total = np.zeros((n, size, size)), np.zeros((n, size))
         for some, _, moments in self._runs(members, rates, start, "trajectory"):
-            products, sums = score_sums(rates[some].astype(self.dtype), moments, count=len(some))
-            both[some] += np.asarray(products, float)
-            total[some] += np.asarray(sums, float)
-        return both - total[:, :, None] * total[:, None, :] / self.n_trajectories
+            products, sums = score_sums(moments.flow, moments.dwell)
+            both[some] += np.asarray(products, float)[: len(some)]
+            total[some] += np.asarray(sums, float)[: len(some)]
+        flat = rates.reshape(n, -1)
+        return (both - total[:, :, None] * total[:, None, :] / self.n_trajectories) * flat[:, :, None] * flat[:, None]
 
     def by_cell(self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int) -> Any:
         """Moments of every cell of a piece of the trajectories: (blocks, flow, dwell) with the cells' axis first."""
@@ -156,7 +157,7 @@ class BlockEvidence:
                     )
 
     def _batch_size(self, kind: Hashable, n: int, most: int) -> int:
-        """Blocks in a call: few sizes, as code is compiled for each; on an accelerator one, where compiling takes long."""
+        """Blocks in a call: few sizes, as code is compiled for each; on an accelerator, where that takes long, one."""
         steps = 8 if self.device.kind == "cpu" else 2
         last = self._sizes.get(kind, 0)
         if n <= last and (self.device.kind != "cpu" or n > last // steps):

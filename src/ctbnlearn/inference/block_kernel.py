@@ -5,8 +5,9 @@ on by s states (cyclically); `rates[k, x]` is that of move k = (j, s) out of x. 
 
     exp(G^T dt) v = sum_k Pois(k; gamma dt) (P^T)^k v,    P = I + G / gamma,
 
-with gamma the largest exit rate or row sum; Horner's scheme needs one product a term. One pass back yields D = d ln Z / d G, and
-with it all expected statistics: moves G_xy D_xy, dwell times D_xx. Blocks of equal shape are one batch of products.
+with gamma the largest exit rate or row sum; Horner's scheme needs one product a term. One pass back yields
+D = d ln Z / d G, and with it all expected statistics: moves G_xy D_xy, dwell times D_xx. Blocks of equal shape are one
+batch of products.
 """
 
 from __future__ import annotations
@@ -182,11 +183,11 @@ def _evaluate(
 evaluate = compiled(_evaluate, static_argnames=("cards", "grain", "most"))
 
 
-def _score_sums(rates: Any, moments: Moments, *, count: int) -> tuple[Any, Any]:
-    """Sums over trajectories of products of scores (n, k * S, k * S), and of scores, of the first `count` blocks."""
-    scores = rates[..., None] * (moments.flow[:count] - moments.dwell[:count, None])
-    scores = scores.reshape(count, -1, scores.shape[-1])
+def _score_sums(flow: Any, dwell: Any) -> tuple[Any, Any]:
+    """Sums over trajectories of products of scores (n, k * S, k * S), and of scores, each over its rate."""
+    scores = flow - dwell[:, None]
+    scores = scores.reshape(len(flow), -1, scores.shape[-1])
     return jnp.einsum("npb,nqb->npq", scores, scores), scores.sum(-1)
 
 
-score_sums = compiled(_score_sums, static_argnames="count")
+score_sums = compiled(_score_sums)

@@ -139,7 +139,7 @@ class _Bench:
                 own[:, k] = open_to[k][rows, best]
                 more += self.log_prior[rows, k, own[:, k]] + np.logaddexp.reduce(values, 1) - values[rows, best]
             found = self.evidence(own[:, None])
-            for b in np.flatnonzero(np.isfinite(more)):
+            for b in np.flatnonzero(np.isfinite(more)).tolist():
                 members = self.blocks[b]
                 name = tuple(sorted(members[a] for a in self.options[0][o]))
                 network = Network(members, tuple(self.options[k][own[b, k]] for k in range(m)))

@@ -58,7 +58,7 @@ def _cells_alone(fitter: BlockFitter) -> Iterator[tuple[FloatArray, FloatArray]]
 
 
 def pair_gains(fitter: BlockFitter, pairs: Sequence[tuple[int, int]]) -> FloatArray:
-    """Log odds of the edge j -> i on the exact chain of the pair alone, (n, n) [source, target]; -inf where not asked."""
+    """Log odds of j -> i on the exact chain of the pair alone, (n, n) [source, target]; -inf where not asked."""
     n, rules = len(fitter.cards), fitter.rules
     out = np.full((n, n), -np.inf)
     tops = fitter.full(pairs)

@@ -58,7 +58,8 @@ class NodeSearch:
 
     def contenders(self) -> list[int]:
         """Members of sets that are not far behind the best, by the weight of these."""
-        top, weight = self.weighed[self.best].log_weight, {}
+        top = self.weighed[self.best].log_weight
+        weight: dict[int, float] = {}
         for m, one in self.weighed.items():
             if one.log_weight > top - NEAR:
                 for j in m:
@@ -112,11 +113,11 @@ def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: 
             members.append(j)
     left_out = [j for j in fitter.rules.required[node] if j not in members]
     if left_out:
-        names = fitter.rules.names
+        whole = [node, *fitter.rules.required[node]]
         raise ParameterError(
-            f"the required parents of {names[node]!r} make a block of {prod(fitter.shape([node, *fitter.rules.required[node]]))} "
-            f"joint states, more than {most} variables of {states} states in all; raise Blocks(members=..., states=...), "
-            "require fewer parents, or merge states"
+            f"{fitter.rules.names[node]!r} and its required parents make a block of {len(whole)} variables and "
+            f"{prod(fitter.shape(whole))} joint states, more than {most} or {states}; raise Blocks(members=..., "
+            "states=...), require fewer parents, or merge states"
         )
     return tuple(members)
 
@@ -134,9 +135,8 @@ def next_blocks(
         fresh = [j for j in found.ranked(i) if j not in own.tried and found.gains[j, i] > HOPE]
         wanted = fresh or [j for j in own.contenders() if j not in own.best]
         members = choose_members(fitter, i, [*own.best, *wanted], most, states)
-        if fresh and not own.tried.issuperset(members[1:]):
-            out.append(members)
-        elif not set(members[1:]) <= set(block):
+        known = own.tried if fresh else set(block)
+        if not known.issuperset(members[1:]):
             out.append(members)
     return out
 

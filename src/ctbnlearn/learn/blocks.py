@@ -76,9 +76,11 @@ def fit_blocks(
     size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"
     progress.say(f"{size}: each variable by itself")
     saved = None if checkpoint is None else checkpoint.load()
+    gained: list[float]
     fitter, starts = make_fitter(obs, rules, scoring, possible, method, initial, device)
     if saved is None:
-        found, nodes, gained = screen(fitter, progress.say), [NodeSearch({}, frozenset())] * len(rules.names), []
+        found, gained = screen(fitter, progress.say), []
+        nodes = [NodeSearch({}, frozenset())] * len(rules.names)
     else:
         progress.say(f"on from the checkpoint of round {saved.round}")
         found, nodes, gained = unpack(saved)
@@ -147,8 +149,8 @@ def weigh(
 ) -> tuple[list[ParentSets], list[FloatArray], FloatArray]:
     """Heaviest sets of every node with their weights, and probabilities of all edges.
 
-    A candidate that never was in a block joins the sets found with the odds that its pair gave it, or the least of those
-    that were looked at, but no large ones: others explained the variable better.
+    A candidate that never was in a block joins the sets found with the odds that its pair gave it, or the least of
+    those that were looked at, but no large ones: others explained the variable better.
     """
     n, rules = len(nodes), fitter.rules
     edges, sets, weights = np.zeros((n, n)), [], []

@@ -58,7 +58,7 @@ class Laplace(NamedTuple):
 @lru_cache(maxsize=65536)
 def groups(cards: tuple[int, ...], member: int, parents: tuple[int, ...]) -> IntArray:
     """Which rates of a member are equal given its parents: (own moves, S), numbered from 0; [move, own state, u]."""
-    who, _, to = moves(cards)
+    _, _, to = moves(cards)
     states = np.unravel_index(np.arange(to.shape[1]), cards)
     u = np.zeros(to.shape[1], np.int64)
     for j in parents:
