@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +15,8 @@ from ctbnlearn.inference.block_kernel import MOST_TERMS, evaluate, n_terms, scor
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import build_blocks
 
+ROOM = {"cpu": 4_000_000, "gpu": 1_500_000_000}  # numbers that one call may keep
+MOST_CELLS = {"cpu": 400_000, "gpu": 20_000_000}  # cells times trajectories of one piece
 TARGET = 3.0  # gamma dt that cells are cut to: few terms, not many more cells
 
 
@@ -22,7 +25,8 @@ class Totals(NamedTuple):
 
     Attributes
     ----------
-    log_evidence : (n,)
+    log_evidence : (n, B)
+        Log evidence of every trajectory.
     flow : (n, k, S)
         Expected moves over their rates.
     dwell : (n, S)
@@ -53,12 +57,12 @@ class BlockEvidence:
         self.cards = tuple(v.n_states for v in obs.variables)
         self.n_trajectories = obs.n_trajectories
         self.dtype = np.dtype(device.precision)
-        most = 400_000 if device.kind == "cpu" else 20_000_000
+        most = MOST_CELLS[device.kind]
         self.pieces: list[tuple[Any, Any, IntArray, float]] = []
         self.terms = (24, 64, 192, MOST_TERMS) if device.kind == "cpu" else (32, 128, MOST_TERMS)
         self._sizes: dict[Hashable, int] = {}
         self.spans: list[FloatArray] = []
-        self.log_scale = np.zeros(len(self.cards))
+        self.log_scale = np.zeros((len(self.cards), obs.n_trajectories))
         with self._context():
             for piece in build_blocks(obs, TARGET / max(exit_rate, 1e-12), max_cells=most):
                 table = np.asarray(piece.likelihood, self.dtype)
@@ -71,12 +75,16 @@ class BlockEvidence:
                     )
                 )
                 self.spans.append(np.asarray(piece.dt, float))
-                self.log_scale += piece.log_scale.sum(1)
+                self.log_scale[:, piece.trajectories] = piece.log_scale[:, : len(piece.trajectories)]
 
-    def _context(self) -> Any:
-        return jax.enable_x64(True) if self.dtype == np.float64 else jax.enable_x64(False)
+    @contextmanager
+    def _context(self) -> Iterator[None]:
+        with jax.enable_x64(self.dtype == np.float64), self.device.here():
+            yield
 
-    def totals(self, members: IntArray, rates: FloatArray, start: FloatArray) -> Totals:
+    def totals(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, exits: FloatArray | None = None
+    ) -> Totals:
         """Evaluate n blocks of equal shape.
 
         Parameters
@@ -87,18 +95,21 @@ class BlockEvidence:
             Rate of every move.
         start : (n, S)
             Initial distributions.
+        exits : (n, S), optional
+            Exit rates where they exceed the sums of the rates.
         """
-        n = len(start)
-        out = Totals(np.zeros(n), np.zeros_like(rates), np.zeros_like(start), np.zeros_like(start))
-        for some, piece, moments in self._runs(members, rates, start, "sum"):
-            count = len(some)
-            own = len(self.pieces[piece][2])
-            out.log_evidence[some] += np.asarray(moments.log_evidence, float)[:count, :own].sum(1)
+        n, count = len(start), self.n_trajectories
+        out = Totals(np.zeros((n, count)), np.zeros_like(rates), np.zeros_like(start), np.zeros_like(start))
+        for some, piece, moments in self._runs(members, rates, start, "sum", exits=exits):
+            count, who = len(some), self.pieces[piece][2]
+            own = len(who)
+            out.log_evidence[np.ix_(some, who)] = np.asarray(moments.log_evidence, float)[:count, :own]
             out.flow[some] += np.asarray(moments.flow, float)[:count]
             dwell, starts = (np.asarray(a, float)[:count] for a in (moments.dwell, moments.starts))
             out.dwell[some] += dwell
             spare = self.pieces[piece][0].shape[1] - own  # padded columns: nothing seen in no time
             out.starts[some] += starts - spare * start[some]
+        out.flow[rates == 0] = 0.0  # of moves that cannot happen
         out.log_evidence[:] += self.log_scale[members].sum(1)
         return out
 
@@ -111,11 +122,12 @@ class BlockEvidence:
         n, size = len(rates), rates[0].size
         both, total = np.zeros((n, size, size)), np.zeros((n, size))
         for some, _, moments in self._runs(members, rates, start, "trajectory"):
-            products, sums = score_sums(moments.flow, moments.dwell)
+            with self._context():
+                padded = np.append(some, np.full(len(moments.flow) - len(some), some[0]))
+                products, sums = score_sums(rates[padded].astype(self.dtype), moments.flow, moments.dwell)
             both[some] += np.asarray(products, float)[: len(some)]
             total[some] += np.asarray(sums, float)[: len(some)]
-        flat = rates.reshape(n, -1)
-        return (both - total[:, :, None] * total[:, None, :] / self.n_trajectories) * flat[:, :, None] * flat[:, None]
+        return both - total[:, :, None] * total[:, None, :] / self.n_trajectories
 
     def by_cell(self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int) -> Any:
         """Moments of every cell of a piece of the trajectories: (blocks, flow, dwell) with the cells' axis first."""
@@ -123,38 +135,32 @@ class BlockEvidence:
             yield some, np.asarray(moments.flow)[:, : len(some)], np.asarray(moments.dwell)[:, : len(some)]
 
     def _runs(
-        self, members: IntArray, rates: FloatArray, start: FloatArray, grain: str, pieces: Sequence[int] = ()
+        self,
+        members: IntArray,
+        rates: FloatArray,
+        start: FloatArray,
+        grain: str,
+        pieces: Sequence[int] = (),
+        exits: FloatArray | None = None,
     ) -> Any:
         """Moments of some blocks on a piece of the trajectories: (blocks, piece, moments)."""
         n, states = start.shape
         cards = tuple(self.cards[j] for j in members[0])
-        gamma = float(rates.sum(1).max())
-        with self._context(), self.device.here():
-            for p in pieces or range(len(self.pieces)):
-                dt, table, _, longest = self.pieces[p]
-                terms = next((t for t in self.terms if t >= n_terms(gamma * longest)), MOST_TERMS)
-                width = dt.shape[1]
-                kept = terms * states * width if grain == "sum" else (terms + 3 * rates.shape[1]) * states * width
-                room = 4_000_000 if self.device.kind == "cpu" else 1_500_000_000
-                size = self._batch_size((cards, grain, p), n, max(1, room // kept))
-                for low in range(0, n, size):
-                    some = np.arange(low, min(low + size, n))
-                    padded = np.append(some, np.full(size - len(some), low))
-                    yield (
-                        some,
-                        p,
-                        evaluate(
-                            rates[padded].astype(self.dtype),
-                            rates[padded].sum(1).astype(self.dtype),
-                            start[padded].astype(self.dtype),
-                            members[padded],
-                            dt,
-                            table,
-                            cards=cards,
-                            grain=grain,
-                            most=terms,
-                        ),
-                    )
+        exits = rates.sum(1) if exits is None else exits
+        gamma = float(np.maximum(exits, rates.sum(1)).max())
+        for p in pieces or range(len(self.pieces)):
+            dt, table, _, longest = self.pieces[p]
+            terms = next((t for t in self.terms if t >= n_terms(gamma * longest)), MOST_TERMS)
+            kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * states * dt.shape[1]
+            size = self._batch_size((cards, grain, p), n, max(1, ROOM[self.device.kind] // kept))
+            for low in range(0, n, size):
+                some = np.arange(low, min(low + size, n))
+                padded = np.append(some, np.full(size - len(some), low))
+                numbers = (np.asarray(a[padded], self.dtype) for a in (rates, exits, start))
+                with self._context():
+                    own = members[padded].astype(np.int32)
+                    moments = evaluate(*numbers, own, dt, table, cards=cards, grain=grain, most=terms)
+                yield some, p, moments
 
     def _batch_size(self, kind: Hashable, n: int, most: int) -> int:
         """Blocks in a call: few sizes, as code is compiled for each; on an accelerator, where that takes long, one."""

@@ -105,8 +105,8 @@ def _evaluate(
         Terms of the longest series.
     """
     n, size = start.shape
-    _, _, to = moves(cards)
-    here = np.arange(size)
+    to = moves(cards)[2].astype(np.int32)
+    here = np.arange(size, dtype=np.int32)
     every = np.broadcast_to(here, to.shape)
     gamma = jnp.maximum(jnp.maximum(exits, rates.sum(1)).max(1), 1e-20)
     generator = jnp.zeros((n, size, size), rates.dtype).at[:, every, to].add(rates).at[:, here, here].add(-exits)
@@ -114,7 +114,7 @@ def _evaluate(
     turned = jnp.swapaxes(step, 1, 2)
     load = gamma[:, None, None] * dt.T[None].swapaxes(1, 2)  # (n, C, B)
     load = jnp.moveaxis(load, 1, 0)
-    terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)))).astype(int), most)
+    terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)))).astype(jnp.int32), most)
     log_factorials = jnp.asarray(gammaln(np.arange(most + 1) + 1.0), rates.dtype)
 
     def seen(table: Any) -> Any:
@@ -183,9 +183,9 @@ def _evaluate(
 evaluate = compiled(_evaluate, static_argnames=("cards", "grain", "most"))
 
 
-def _score_sums(flow: Any, dwell: Any) -> tuple[Any, Any]:
-    """Sums over trajectories of products of scores (n, k * S, k * S), and of scores, each over its rate."""
-    scores = flow - dwell[:, None]
+def _score_sums(rates: Any, flow: Any, dwell: Any) -> tuple[Any, Any]:
+    """Sums over trajectories of products of scores (n, k * S, k * S), and of scores; zero for moves of rate zero."""
+    scores = jnp.where(rates[..., None] > 0, rates[..., None] * (flow - dwell[:, None]), 0.0)
     scores = scores.reshape(len(flow), -1, scores.shape[-1])
     return jnp.einsum("npb,nqb->npq", scores, scores), scores.sum(-1)
 

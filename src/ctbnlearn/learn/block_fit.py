@@ -251,7 +251,7 @@ class _Batch:
             self.start[some] /= self.start[some].sum(1, keepdims=True)
         there = self.there[some]
         curvature = np.where(there, self.flow[some] + np.maximum(prior.curvature, 0.5), 1.0)
-        return Value(found.log_evidence + prior.value, np.where(there, gradient, 0.0), curvature)
+        return Value(found.log_evidence.sum(1) + prior.value, np.where(there, gradient, 0.0), curvature)
 
     def score_products(self, point: FloatArray) -> FloatArray:
         """What stands for minus the Hessian of the log evidence: products of the trajectories' scores, (n, p, p)."""

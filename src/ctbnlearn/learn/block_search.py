@@ -119,7 +119,7 @@ def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: 
             f"{prod(fitter.shape(whole))} joint states, more than {most} or {states}; raise Blocks(members=..., "
             "states=...), require fewer parents, or merge states"
         )
-    return tuple(members)
+    return (node, *sorted(members[1:], key=lambda j: fitter.cards[j]))  # few shapes: code is compiled for each
 
 
 def next_blocks(

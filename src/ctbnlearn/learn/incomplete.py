@@ -12,7 +12,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.contract import PathInference
-from ctbnlearn.inference.device import products_precision
+from ctbnlearn.inference.device import Device, products_precision
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.inference.methods import Exact, Factorised, Iterated, MeanField
@@ -151,7 +151,8 @@ def _inference(
     """The path inference asked for; `alone` are the rates of variables that do not drive each other."""
     method = settings.method
     if not isinstance(method, Factorised):
-        return ExactPaths(obs)
+        where = Device.find(settings.device, settings.precision)
+        return ExactPaths(obs, float(sum(r.sum(1).max() for r in alone)), where)
     states = 1 if dense else most_active_states(len(alone))
     return PathEngine(
         obs,

@@ -1,0 +1,128 @@
+"""The kernel of blocks against dense matrix exponentials, differences, and the exact engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import ctbnlearn as cl
+from ctbnlearn.inference import exact
+from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.inference.block_kernel import moves
+from ctbnlearn.inference.contract import Effort, PathRates
+from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.exact_paths import ExactPaths
+
+CARDS = (2, 3, 2)
+
+
+@pytest.fixture(scope="module")
+def data():
+    variables = [cl.Variable(f"x{i}", tuple(range(c))) for i, c in enumerate(CARDS)]
+    rng = np.random.default_rng(1)
+    times, tables = [], []
+    for count in (1, 4, 6, 3):
+        times.append(np.cumsum(rng.exponential(0.8, count)))
+        tables.append([rng.uniform(0.05, 1.0, (count, c)) for c in CARDS])
+    obs = cl.Observations.from_likelihoods(times, tables, variables, start=0.0)
+    return obs, times, tables
+
+
+def generator(rates, exits):
+    _, _, to = moves(CARDS)
+    out = -np.diag(exits)
+    for k in range(len(to)):
+        for x in range(len(exits)):
+            out[x, to[k, x]] += rates[k, x]
+    return out
+
+
+def by_hand(data, rates, exits, start):
+    """Log evidence of every trajectory by dense exponentials."""
+    _, times, tables = data
+    g, out = generator(rates, exits), []
+    for grid, table in zip(times, tables):
+        v, before = start.copy(), 0.0
+        for t, *own in zip(grid, *table):
+            v = v @ expm(g * (t - before))
+            v = v * np.einsum("a,b,c->abc", *own).reshape(-1)
+            before = t
+        out.append(np.log(v.sum()))
+    return np.array(out)
+
+
+@pytest.fixture(scope="module")
+def block(data):
+    rng = np.random.default_rng(2)
+    rates = rng.uniform(0.1, 2.0, (2, 4, 12))
+    return BlockEvidence(data[0], 4.0, Device.find("cpu", "float64")), rates, rng.dirichlet(np.ones(12), 2)
+
+
+MEMBERS = np.array([[0, 1, 2], [0, 1, 2]])
+
+
+def test_log_evidence_is_that_of_dense_exponentials(data, block):
+    evidence, rates, start = block
+    exits = rates.sum(1) * np.array([[1.0], [1.2]])  # the second chain loses probability
+    found = evidence.totals(MEMBERS, rates, start, exits)
+    for n in range(2):
+        np.testing.assert_allclose(found.log_evidence[n], by_hand(data, rates[n], exits[n], start[n]), atol=1e-8)
+
+
+def test_gradient_is_that_of_differences(data, block):
+    evidence, rates, start = block
+    found = evidence.totals(MEMBERS, rates, start)
+    gradient = rates * (found.flow - found.dwell[:, None])
+    for k, x in [(0, 0), (1, 5), (3, 11)]:
+        ends = []
+        for sign in (1, -1):
+            moved = rates[0].copy()
+            moved[k, x] *= np.exp(sign * 1e-5)
+            ends.append(by_hand(data, moved, moved.sum(0), start[0]).sum())
+        assert gradient[0, k, x] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-6)
+
+
+def test_products_of_scores_are_those_of_single_trajectories(data, block):
+    evidence, rates, start = block
+    scores = []
+    for k in range(4):
+        one = BlockEvidence(data[0].select([k]), 4.0, Device.find("cpu", "float64"))
+        found = one.totals(MEMBERS[:1], rates[:1], start[:1])
+        scores.append((rates[0] * (found.flow[0] - found.dwell[0])).reshape(-1))
+    scores = np.array(scores) - np.mean(scores, 0)
+    np.testing.assert_allclose(evidence.score_products(MEMBERS, rates, start)[0], scores.T @ scores, atol=1e-8)
+
+
+def test_single_precision_is_close(data, block):
+    evidence, rates, start = block
+    single = BlockEvidence(data[0], 4.0, Device.find("cpu", "float32")).totals(MEMBERS, rates, start)
+    double = evidence.totals(MEMBERS, rates, start)
+    np.testing.assert_allclose(single.log_evidence, double.log_evidence, atol=1e-4)
+    np.testing.assert_allclose(single.flow, double.flow, rtol=1e-3, atol=1e-4)
+
+
+def test_long_cells_need_many_terms(data):
+    """Rates far above those the grid was made for."""
+    rng = np.random.default_rng(3)
+    rates, start = rng.uniform(20.0, 40.0, (1, 4, 12)), np.full((1, 12), 1 / 12)
+    evidence = BlockEvidence(data[0], 4.0, Device.find("cpu", "float64"))
+    found = evidence.totals(MEMBERS[:1], rates, start)
+    np.testing.assert_allclose(found.log_evidence[0], by_hand(data, rates[0], rates[0].sum(0), start[0]), atol=1e-7)
+
+
+def test_one_block_of_all_variables_is_the_exact_engine():
+    network = cl.random_network(4, max_parents=2, rng=5)
+    obs = cl.observe(
+        cl.simulate(network, 20, horizon=5.0, rng=6),
+        n_times=5,
+        noise=cl.GaussianNoise(variance=0.3),
+        missing=0.3,
+        rng=7,
+    )
+    found = ExactPaths(obs, 2.0, Device.find("cpu", "float64")).expect(PathRates.of_network(network), Effort(0.0, 0))
+    statistics, values = exact.expect(network, obs)
+    np.testing.assert_allclose(found.values, values, atol=1e-7)
+    for name in ("dwell", "transitions", "initial"):
+        for a, b in zip(getattr(found.statistics, name), getattr(statistics, name)):
+            np.testing.assert_allclose(a, b, atol=1e-6)

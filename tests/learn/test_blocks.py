@@ -1,0 +1,146 @@
+"""Learning by blocks: against brute force, sampling and the truth; rules, holes, states, checkpoints, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ctbnlearn as cl
+from ctbnlearn.model.graph import as_adjacency
+from oracles.graph_posterior import edge_posterior
+
+
+def example(n, n_trajectories, seed=1, horizon=4.0, **more):
+    network = cl.random_network(n, max_parents=2, rng=seed)
+    paths = cl.simulate(network, n_trajectories, horizon=horizon, rng=seed + 1)
+    noise = cl.GaussianNoise(variance=0.2)
+    return network, cl.observe(paths, n_times=10, noise=noise, rng=seed + 2, **more)
+
+
+def truth(network):
+    return as_adjacency(network, [v.name for v in network.variables], "network").astype(bool)
+
+
+def learn(obs, **more):
+    return cl.StructureLearner(**{"max_parents": 2, "inference": "blocks", **more}).fit(obs)
+
+
+def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs():
+    """Three variables, one block; Laplace's method and few data leave some error."""
+    rng = np.random.default_rng(3)
+    network = cl.random_network(3, max_parents=2, coupling=1.0, rng=4)
+    times = np.arange(6) * 0.8
+    paths = cl.simulate(network, 25, horizon=4.0, rng=5)
+    obs = cl.observe(paths, times=times, noise=cl.GaussianNoise(variance=0.2), rng=6)
+    tables = np.stack([np.exp(obs.log_likelihood(name)).reshape(25, 6, 2) for name in obs.names], 2)
+    brute = edge_posterior(tables, 0.8, 2.0, 4.0, 4000, rng)
+    found = learn(obs, rate_prior=(2.0, 4.0), structure_prior="size", initial_distribution="uniform")
+    expected = brute.mean(0)
+    assert brute.std(0).max() / np.sqrt(len(brute)) < 0.05  # what brute force knows
+    assert np.abs(found.edge_probabilities_ - expected).max() < 0.15
+
+
+def test_more_variables_than_a_block_holds():
+    network, obs = example(7, 400, missing=0.2)
+    found = learn(obs)
+    off = ~np.eye(7, dtype=bool)
+    assert found.edge_probabilities_[truth(network)].min() > 0.9
+    assert found.edge_probabilities_[~truth(network) & off].max() < 0.3
+    assert found.converged_
+    assert found.inference_ == cl.Blocks()
+    inside = total = 0
+    for node, table in enumerate(found.rate_tables_):
+        if table.parents == tuple(network.parents[node]):
+            at = table.possible
+            inside += int(
+                ((table.quantile(0.025) <= network.cims[node]) & (network.cims[node] <= table.quantile(0.975)))[
+                    at
+                ].sum()
+            )
+            total += int(at.sum())
+    assert total > 20
+    assert inside / total > 0.85
+
+
+def test_gaps_of_a_dwell_time_do_not_reverse_edges():
+    network, obs = example(6, 600, seed=4, horizon=20.0)
+    off = ~np.eye(6, dtype=bool)
+    assert learn(obs).edge_probabilities_[~truth(network) & off].max() < 0.9
+
+
+def test_rules_and_transitions_are_kept():
+    _, obs = example(6, 80)
+    names = list(obs.names)
+    found = learn(
+        obs,
+        required=[(names[5], names[0])],
+        forbidden=[(names[1], names[2])],
+        exogenous=[names[3]],
+        transitions={names[4]: [(obs.variables[4].states[0], obs.variables[4].states[1])]},
+    )
+    edges = found.edge_probabilities_
+    assert edges[5, 0] == 1.0
+    assert edges[1, 2] == 0.0
+    assert not edges[:, 3].any()
+    assert all(names[5] in found.parent_sets_[0][k] for k in range(len(found.parent_sets_[0])))
+    assert not found.rate_tables_[4].possible[:, 1, 0].any()
+
+
+def test_three_states_and_a_constant_column():
+    rng = np.random.default_rng(2)
+    drive = rng.uniform(0.2, 0.6, (2, 3, 3))
+    drive[1, 0, 1:] *= 6.0
+    drive[0, 2, :2] *= 6.0
+    for table in drive:
+        np.fill_diagonal(table, 0.0)
+        np.fill_diagonal(table, -table.sum(1))
+    flip = np.array([[-0.7, 0.7], [0.7, -0.7]])
+    still = np.array([[-1e-9, 1e-9], [1e-9, -1e-9]])
+    variables = {"a": (0, 1), "b": ("low", "mid", "high"), "c": (0, 1)}
+    network = cl.CTBN(variables, {"b": ["a"]}, {"a": flip, "b": drive, "c": still}, {"c": [1.0, 0.0]})
+    obs = cl.observe(cl.simulate(network, 300, horizon=6.0, rng=3), n_times=8, rng=4)
+    edges = learn(obs).edge_probabilities_
+    assert edges[0, 1] > 0.95
+    assert edges[1, 0] < 0.5
+    assert edges[2].max() < 0.5
+    assert np.isfinite(edges).all()
+
+
+def test_a_run_stopped_after_every_round_ends_with_the_same_result(tmp_path):
+    _, obs = example(7, 60)
+    whole = learn(obs)
+
+    def stop(turn, gained):
+        raise KeyboardInterrupt
+
+    for _ in range(whole.n_iter_):
+        with pytest.raises(KeyboardInterrupt):
+            learn(obs, checkpoint=tmp_path, resume=True, callback=stop)
+    again = learn(obs, checkpoint=tmp_path, resume=True)
+    np.testing.assert_array_equal(again.edge_probabilities_, whole.edge_probabilities_)
+    for a, b in zip(again.rate_tables_, whole.rate_tables_):
+        np.testing.assert_array_equal(a.draws, b.draws)
+    assert again.history_ == whole.history_
+
+
+def test_too_many_states_are_refused_by_name():
+    times = [[0.0, 1.0]] * 3
+    many = np.eye(40)[[3, 5]]
+    few = np.eye(2)[[0, 1]]
+    obs = cl.Observations.from_likelihoods(times, [[many, few]] * 3, ["ward", "sick"])
+    with pytest.raises(cl.CtbnlearnError, match=r"'ward' has 40 states.*merge its states"):
+        learn(obs)
+
+
+def test_mixture_weights_are_refused():
+    _, obs = example(4, 10)
+    with pytest.raises(cl.CtbnlearnError, match='inference="blocks" weighs parent sets by their posterior'):
+        learn(obs, weights="mixture")
+
+
+def test_smoothing_and_saving_follow(tmp_path):
+    _, obs = example(6, 60)
+    found = learn(obs)
+    assert np.isfinite(found.score(obs))
+    found.result_.save(tmp_path / "result")
+    assert cl.Result.load(tmp_path / "result").manifest["inference"]["method"] == "blocks"
