@@ -19,7 +19,7 @@ from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate, typical_rate
 from ctbnlearn.structure.tables import table_of, tables_for
 
 KEEP_BYTES = (
@@ -98,14 +98,15 @@ def _problem(
     sets: ParentSets,
 ) -> NodeProblem:
     cards = [v.n_states for v in totals.variables]
-    return NodeProblem.build(node, sets, rules, cards, scoring, overall_rate(totals, node), possible[node])
+    mean_rate = typical_rate(totals, node, scoring)
+    return NodeProblem.build(node, sets, rules, cards, scoring, mean_rate, possible[node])
 
 
 def _fit_listed(
     paths: Paths, rules: EdgeRules, totals: Statistics, build: Callable[[int, ParentSets], NodeProblem]
 ) -> CompleteFit:
     """Weigh every set that the rules admit."""
-    tables = tables_for(paths, rules.allowed, rules.largest)
+    tables = tables_for(paths, rules.largest)
     problems, weights, edges, chosen = [], [], [], []
     value = 0.0
     for i in range(len(rules.names)):

@@ -1,0 +1,136 @@
+"""Counts of the parent sets of one node as a search asks for them: a set with each of many further members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ctbnlearn.structure.event_streams import Codes, EventStreams, Stream, Ticks, tally
+
+MOST_STATES = 1 << 20  # joint states of a family beyond which those that do not occur are left out
+KEPT = 64  # families kept to be extended
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A node and some parents.
+
+    Attributes
+    ----------
+    members
+        The parents, as they came in; their joint states u are numbered in C order.
+    stream
+        Joint state over time, the node's own state varying fastest.
+    at_moves
+        Joint state before every move of the node.
+    occurring
+        Numbers u of the parent states that are told apart, in increasing order; None where all are.
+    size
+        Number of joint states told apart, with the node's own.
+    """
+
+    members: tuple[int, ...]
+    stream: Stream
+    at_moves: Codes
+    occurring: Codes | None
+    size: int
+
+
+class FamilyCounts:
+    """Dwell and transitions of parent sets of one node.
+
+    Parameters
+    ----------
+    events
+        The data.
+    node
+        The node.
+    """
+
+    def __init__(self, events: EventStreams, node: int) -> None:
+        self.events, self.node = events, node
+        self.own = events.cards[node]
+        self._moves = events.moves(node)
+        self._at_moves: dict[int, Codes] = {}
+        alone = Family((), events.streams[node], self._moves.source, None, self.own)
+        self._families: dict[frozenset[int], Family] = {frozenset(): alone}
+
+    def table(self, members: Sequence[int]) -> tuple[Ticks, Ticks]:
+        """Dwell (U, S) in ticks and transitions (U, S, S) of a parent set, its states in C order of `members`."""
+        if not members:
+            alone = self._families[frozenset()]
+            dwell, moves = np.zeros((1, self.own), np.int64), np.zeros((1, self.own, self.own), np.int64)
+            np.add.at(dwell[0], alone.stream.code, np.diff(alone.stream.at))
+            np.add.at(moves[0], (self._moves.source, self._moves.target), 1)
+            return dwell, moves
+        base = self._family(frozenset(members[:-1]))
+        ((dwell, moves),) = self.extensions(members[:-1], members[-1:])
+        cards = [self.events.cards[j] for j in (*base.members, members[-1])]
+        n_states = int(np.prod(cards[:-1], dtype=int))
+        order = [*base.members, members[-1]]
+        axes = [order.index(j) if j != members[-1] else len(cards) for j in members]
+
+        def whole(table: Ticks) -> Ticks:
+            """In C order, with zeros where a state does not occur."""
+            tail = table.shape[2:]
+            shaped = table.reshape(-1, self.own, *table.shape[1:])
+            if base.occurring is not None:
+                full = np.zeros((n_states, *shaped.shape[1:]), np.int64)
+                full[base.occurring] = shaped
+                shaped = full
+            shaped = shaped.reshape(*cards[:-1], self.own, cards[-1], *tail)
+            rest = range(len(cards) + 1, len(cards) + 1 + len(tail))
+            out = shaped.transpose(*axes, len(cards) - 1, *rest)
+            return np.ascontiguousarray(out).reshape(-1, self.own, *tail)
+
+        return whole(dwell), whole(moves)
+
+    def extensions(self, members: Sequence[int], more: Sequence[int]) -> Iterator[tuple[Ticks, Ticks]]:
+        """Tables of a set with each of `more` as a further member: dwell (C, K) in ticks and transitions (C, K, S).
+
+        C numbers joint states of the set and the node, the node's own varying fastest, K states of the newcomer.
+        """
+        family = self._family(frozenset(members))
+        for j in more:
+            card = self.events.cards[j]
+            dwell = self.events.dwell(family.stream, family.size, j)
+            yield dwell, tally(family.at_moves, self._before(j), card, self._moves.target, self.own, family.size)
+
+    def _before(self, node: int) -> Codes:
+        """State of another variable before every move."""
+        if node not in self._at_moves:
+            self._at_moves[node] = self.events.states_at(node, self._moves.before)
+        return self._at_moves[node]
+
+    def _family(self, members: frozenset[int]) -> Family:
+        """A family, grown from the largest one known that lies inside it."""
+        family = max((f for known, f in self._families.items() if known <= members), key=lambda f: len(f.members))
+        for j in sorted(members - set(family.members)):
+            family = self._extended(family, j)
+            if len(self._families) >= KEPT:
+                del self._families[list(self._families)[1]]  # the oldest but for the node alone
+            self._families[frozenset(family.members)] = family
+        return family
+
+    def _extended(self, family: Family, node: int) -> Family:
+        """A family with one parent more."""
+        card, own = self.events.cards[node], self.own
+        stream = self.events.extend(family.stream, node)
+
+        def own_last(codes: Codes) -> Codes:
+            both, state = np.divmod(codes, card)
+            parents, mine = np.divmod(both, own)
+            return (parents * card + state) * own + mine
+
+        code, at_moves = own_last(stream.code), own_last(family.at_moves * card + self._before(node))
+        size, occurring = family.size * card, family.occurring
+        if occurring is not None:
+            occurring = (occurring[:, None] * card + np.arange(card)).reshape(-1)
+        if size > MOST_STATES:
+            seen = np.unique(np.concatenate([code, at_moves]) // own)
+            code = np.searchsorted(seen, code // own) * own + code % own
+            at_moves = np.searchsorted(seen, at_moves // own) * own + at_moves % own
+            size, occurring = len(seen) * own, seen if occurring is None else occurring[seen]
+        return Family((*family.members, node), Stream(stream.at, code), at_moves, occurring, size)
