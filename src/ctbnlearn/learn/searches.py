@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,26 +16,12 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial, tables_of
+from ctbnlearn.learn.node_search import search_nodes
 from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.result.history import History
-from ctbnlearn.result.rate_table import RateTable
-from ctbnlearn.structure.near_sets import NearSets, near_sets
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, typical_rate
-from ctbnlearn.structure.search import LOOKAHEAD, Members, SetScorer, climb, tabu
-from ctbnlearn.structure.tables import EventTables
-
-LISTED = 64  # sets of a node that are kept
-
-
-@dataclass(frozen=True, eq=False)
-class FoundNode:
-    """What the search of one node ends with: sets, probability of every edge, rates under the best set."""
-
-    near: NearSets
-    edges: FloatArray
-    rates: list[RateTable]
-    n_scored: int
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions
+from ctbnlearn.structure.search import LOOKAHEAD, NEAR, Members, SetScorer, climb, tabu
 
 
 class _Search(FittedNetwork, BaseEstimator, ABC):
@@ -83,31 +67,21 @@ class _Search(FittedNetwork, BaseEstimator, ABC):
                 "with Observations, and StructureLearner weighs all sets"
             )
         names = data.names
-        rules = EdgeRules.build(
-            names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
-        )
+        rules = EdgeRules.build(names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous)
         scoring = Scoring(self.rate_prior, self.structure_prior).settled("sparse", "shared")
         scoring.check(len(names))
         possible = check_transitions(self.transitions, names, [v.states for v in data.variables])
         given_initial(self.initial_distribution, data.variables)
         totals = count_statistics(data)
         check_allowed(totals, possible)
-        tables = EventTables(data)
-        means = [typical_rate(totals, i, scoring) for i in range(len(names))]
-        scorer = SetScorer(tables, rules, scoring, tables.cards, means, possible)
-
-        def search(node: int) -> FoundNode:
-            return self._search(scorer, tables, node)
-
-        with ThreadPoolExecutor(min(threads, len(names))) as pool:
-            found = list(pool.map(search, range(len(names))))
-        self.parent_sets_: list[ParentSets] = [f.near.sets for f in found]
-        self.parent_set_weights_: list[FloatArray] = [f.near.weights for f in found]
-        self.coverage_: FloatArray = np.array([f.near.coverage for f in found])
+        found = search_nodes(data, totals, rules, scoring, possible, self._find, self.n_near, threads)
+        self.parent_sets_: list[ParentSets] = [f.problem.sets for f in found]
+        self.parent_set_weights_: list[FloatArray] = [f.weights for f in found]
+        self.coverage_: FloatArray = np.array([f.coverage for f in found])
         self.edge_probabilities_: FloatArray = np.clip(np.stack([f.edges for f in found], axis=1), 0.0, 1.0)
         initial = learned_initial(self.initial_distribution, data.variables, totals.initial)
-        self._set_network(data.variables, [f.rates for f in found], initial)
-        self.objective_ = float(sum(f.near.scores[0] for f in found))
+        self._set_network(data.variables, tables_of([f.problem for f in found], [f.tables for f in found]), initial)
+        self.objective_ = float(sum(f.scores[0] for f in found))
         self.n_scored_ = sum(f.n_scored for f in found)
         self.history_, self.converged_, self.n_iter_ = History((self.objective_,), ("parents",)), True, 1
         self.pools_ = None
@@ -115,24 +89,6 @@ class _Search(FittedNetwork, BaseEstimator, ABC):
         self.n_features_in_ = len(names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
-
-    def _search(self, scorer: SetScorer, tables: EventTables, node: int) -> FoundNode:
-        """Search one node, and weigh what lies around the best set."""
-        best = self._find(scorer, node, scorer.rules.required[node])
-        near = near_sets(scorer, node, best, self.n_near)
-        edges = near.sets.edge_probabilities(near.weights)
-        edges[list(scorer.rules.required[node])] = 1.0
-        chosen = [0, *(k for k in near.sets.notable(edges, near.weights) if k != 0)]
-        problem = scorer.problem(node, [near.sets.numbers(k) for k in chosen])
-        counted = [tables.counts(node).table(near.sets.numbers(k)) for k in chosen]
-        tick = tables.events.tick
-        (rates,) = tables_of(
-            [problem], [[(k, dwell * tick, moves.astype(float)) for k, (dwell, moves) in enumerate(counted)]]
-        )
-        tables.forget(node)
-        n_scored = len(scorer.scored(node))
-        listed = NearSets(near.sets[:LISTED], near.scores[:LISTED], near.weights[:LISTED], near.coverage)
-        return FoundNode(listed, edges, rates, n_scored)
 
 
 class HillClimb(_Search):
@@ -168,7 +124,8 @@ class HillClimb(_Search):
     edge_probabilities_ : (n, n)
         Posterior probability of the edge [source, target], over the sets that were scored.
     coverage_ : (n,)
-        Per node the share of that posterior in sets all of whose neighbours were scored. Well below one: raise `n_near`.
+        Per node the share of that posterior in sets all of whose neighbours were scored. Raise `n_near` where it is
+        well below one.
     parent_sets_, parent_set_weights_
         Per node the heaviest sets, at most 64, and their weights.
     network_, rate_tables_, result_, feature_names_in_, n_features_in_
@@ -202,7 +159,7 @@ class HillClimb(_Search):
         rate_prior: Any = "auto",
         structure_prior: Any = "auto",
         initial_distribution: Any = "learn",
-        n_near: int = 500,
+        n_near: int = NEAR,
         n_jobs: int | None = None,
     ) -> None:
         self.max_parents = max_parents
@@ -272,7 +229,7 @@ class Tabu(_Search):
         rate_prior: Any = "auto",
         structure_prior: Any = "auto",
         initial_distribution: Any = "learn",
-        n_near: int = 500,
+        n_near: int = NEAR,
         n_jobs: int | None = None,
     ) -> None:
         self.max_parents = max_parents

@@ -54,7 +54,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         How paths are inferred from incomplete data; as in `StructureLearner`, but not by sampling. Of the objects only
         `step` counts. "auto": on the joint chain up to 64 joint states, else star.
     rate_prior, structure_prior
-        As in `HillClimb`.
+        As in `HillClimb`; with incomplete data structure_prior="auto" is "size".
     initial : graph or None
         Network to start from, in any form `candidates` takes; default the required edges alone.
     initial_distribution
@@ -156,7 +156,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        scoring = Scoring(self.rate_prior, self.structure_prior).settled("sparse", "shared")
+        # EM holds complexity against a set more than once: expected statistics need no sparse prior
+        structures = "sparse" if isinstance(data, Paths) else "size"
+        scoring = Scoring(self.rate_prior, self.structure_prior).settled(structures, "shared")
         scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         given = given_initial(self.initial_distribution, data.variables)

@@ -48,11 +48,11 @@ class CellPrior:
     @classmethod
     def shared(cls, mean: Floats, possible: NDArray[np.bool_]) -> CellPrior:
         """A strength for all cells, drawn to mean rates (S, S), positive wherever `possible`."""
-        grid = np.asarray(STRENGTHS)
+        grid: Floats = np.asarray(STRENGTHS, np.float64)
         keep = possible & ~np.eye(len(mean), dtype=bool)
         centre = np.where(keep, mean, 0.0)
         typical = np.where(keep.any(1), centre.sum(1) / np.maximum(keep.sum(1), 1), 1.0)
-        rate = grid[:, None] / typical
+        rate: Floats = grid[:, None] / typical
         return cls(rate[..., None] * centre, rate, -np.log(grid) - logsumexp(-np.log(grid)))
 
     @classmethod
@@ -117,17 +117,17 @@ def _evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, tick: float, 
             time = dwell[c, k] * tick
             moves = 0.0
             for y in range(own):
-                m = float(transitions[c, k, y])
-                if m == 0.0 or shape[0, x, y] == 0.0:
+                count = float(transitions[c, k, y])
+                if count == 0.0 or shape[0, x, y] == 0.0:
                     continue
-                moves += m
-                whole = int(m)
-                if whole == m and whole < LISTED:
+                moves += count
+                whole = int(count)
+                if whole == count and whole < LISTED:
                     for a in range(n_strengths):
                         out[a] += listed[x, y, whole, a]
                 else:
                     for a in range(n_strengths):
-                        out[a] += lgamma(shape[a, x, y] + m) - lgamma(shape[a, x, y])
+                        out[a] += lgamma(shape[a, x, y] + count) - lgamma(shape[a, x, y])
             if time == 0.0 and moves == 0.0:
                 continue
             for a in range(n_strengths):

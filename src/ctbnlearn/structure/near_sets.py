@@ -69,9 +69,7 @@ def near_sets(scorer: SetScorer, node: int, start: Members, most: int) -> NearSe
     scores = np.array([value for _, value in ranked])
     weights = np.exp(scores - np.logaddexp.reduce(scores))
     weights /= weights.sum()
-    return NearSets(
-        scorer.problem(node, [s for s, _ in ranked]).sets, scores, weights, _share(scorer, node, opened)
-    )
+    return NearSets(scorer.problem(node, [s for s, _ in ranked]).sets, scores, weights, _share(scorer, node, opened))
 
 
 def _share(scorer: SetScorer, node: int, opened: set[Members]) -> float:

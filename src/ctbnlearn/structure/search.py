@@ -22,7 +22,9 @@ from ctbnlearn.structure.tables import EventTables, Tables
 
 Members = tuple[int, ...]
 LOOKAHEAD = 1000  # sets of further parents tried at once where single steps end
-STARTS = 5  # how many of them are climbed from where none is better yet
+NEAR = 500  # sets around the best that are scored for the probabilities of edges
+BEAM = 10  # sets of a size that are grown where nothing was found
+DEPTH = 4  # sizes they are grown by
 
 
 class SetScorer:
@@ -54,14 +56,15 @@ class SetScorer:
         self.possible = [None] * len(self.cards) if possible is None else list(possible)
         self._seen: list[dict[Members, float]] = [{} for _ in cards]
 
-    @property
-    def n_scored(self) -> int:
-        """How many sets were scored so far."""
-        return sum(map(len, self._seen))
-
     def scored(self, node: int) -> dict[Members, float]:
         """Scores of all sets of a node that were asked for."""
         return self._seen[node]
+
+    def forget(self, node: int) -> None:
+        """Drop what is kept of a node."""
+        self._seen[node] = {}
+        if isinstance(self.tables, EventTables):
+            self.tables.forget(node)
 
     def problem(self, node: int, sets: Sequence[Members]) -> NodeProblem:
         """Priors of some sets of a node."""
@@ -116,20 +119,34 @@ def shared_bases(sets: Iterable[Members]) -> dict[Members, list[int]]:
 def climb(scorer: SetScorer, node: int, start: Members, lookahead: int = LOOKAHEAD) -> Members:
     """Best parent set found from `start`: single additions and removals, then swaps, then pairs of additions.
 
-    A node for which that finds nothing is tried with three and more parents at once, as long as there are at most
-    `lookahead` such sets; the best few of them are climbed from. 0: single steps and swaps only.
+    A node for which that finds nothing is tried with several parents at once (`_beam`). `lookahead` bounds the number
+    of pairs, or larger sets, that are tried; 0: single steps and swaps only.
     """
     best = _ascend(scorer, node, start, lookahead)
-    free, size = [j for j in scorer.rules.allowed[node] if j not in start], 3
-    while best == start and size <= scorer.rules.limit(node) - len(start) and comb(len(free), size) <= lookahead:
-        several = _joined(start, combinations(free, size))
-        ranked = sorted(zip(scorer.score(node, several), several), reverse=True)
-        for _, first in ranked[:STARTS]:
-            top = _ascend(scorer, node, first, 0, (additions,))
-            if scorer.score(node, [top]) > scorer.score(node, [best]):
-                best = top
-        size += 1
+    if best == start and lookahead:
+        best = _beam(scorer, node, start, lookahead)
     return best if best == start else _ascend(scorer, node, best, lookahead)
+
+
+def _beam(scorer: SetScorer, node: int, start: Members, lookahead: int) -> Members:
+    """Best set among all larger by 3, 4 ..., as long as there are at most `lookahead`, then those grown from the best.
+
+    Each size is made of the best `BEAM` sets of the size before, better than `start` or not: the less a set says, the
+    more it may still lack. Ends `DEPTH` sizes after the last one of which all sets were tried.
+    """
+    rules = scorer.rules
+    free, room = [j for j in rules.allowed[node] if j not in start], rules.limit(node) - len(start)
+    size, best, level = 3, start, []
+    while size <= room and comb(len(free), size) <= lookahead:
+        level, size = _joined(start, combinations(free, size)), size + 1
+        best = max([best, *level], key=dict(zip([best, *level], scorer.score(node, [best, *level]))).__getitem__)
+    for _ in range(DEPTH if level else 0):
+        ranked = sorted(zip(scorer.score(node, level), level), reverse=True)[:BEAM]
+        level = list(dict.fromkeys(s for _, one in ranked for s in additions(one, rules, node)))
+        if not level:
+            break
+        best = max([best, *level], key=dict(zip([best, *level], scorer.score(node, [best, *level]))).__getitem__)
+    return best
 
 
 Steps = Callable[[Members, EdgeRules, int], list[Members]]

@@ -90,9 +90,7 @@ class EventTables:
                 dwell[g], transitions[g] = time * self.events.tick, moves
             yield Group(index, dwell, transitions)
 
-    def _sum(
-        self, whole: tuple[Ticks, Ticks], union: tuple[int, ...], members: tuple[int, ...]
-    ) -> tuple[Ticks, Ticks]:
+    def _sum(self, whole: tuple[Ticks, Ticks], union: tuple[int, ...], members: tuple[int, ...]) -> tuple[Ticks, Ticks]:
         """Tables of some members from the tables of all: the others summed over."""
         left_out = tuple(a for a, j in enumerate(union) if j not in members)
         shape = tuple(self.cards[j] for j in union)
