@@ -48,18 +48,18 @@ class CellPrior:
     @classmethod
     def shared(cls, mean: Floats, possible: NDArray[np.bool_]) -> CellPrior:
         """A strength for all cells, drawn to mean rates (S, S), positive wherever `possible`."""
-        grid: Floats = np.asarray(STRENGTHS, np.float64)
+        grid = np.asarray(STRENGTHS)
         keep = possible & ~np.eye(len(mean), dtype=bool)
         centre = np.where(keep, mean, 0.0)
         typical = np.where(keep.any(1), centre.sum(1) / np.maximum(keep.sum(1), 1), 1.0)
-        rate: Floats = grid[:, None] / typical
+        rate = grid[:, None] / typical
         return cls(rate[..., None] * centre, rate, -np.log(grid) - logsumexp(-np.log(grid)))
 
     @classmethod
     def fixed(cls, shape: float, rate: float, possible: NDArray[np.bool_]) -> CellPrior:
         """The same Gamma(shape, rate) for all cells."""
         keep = possible & ~np.eye(len(possible), dtype=bool)
-        return cls(float(shape) * keep[None], np.full((1, len(possible)), float(rate)), np.zeros(1))
+        return cls(np.where(keep, float(shape), 0.0)[None], np.full((1, len(possible)), float(rate)), np.zeros(1))
 
     def given_strength(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> Floats:
         """Log evidence and log prior of each strength, (A,).
