@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from ctbnlearn.streams import compiled
 
@@ -39,11 +38,14 @@ class CellPrior:
         Rates: imaginary time in x.
     log_weight : (A,)
         Log prior probabilities of the strengths.
+    listed : (S, S, L, A)
+        ln Gamma(shape + m) - ln Gamma(shape) for whole m below L.
     """
 
     shape: Floats
     rate: Floats
     log_weight: Floats
+    listed: Floats
 
     @classmethod
     def shared(cls, mean: Floats, possible: NDArray[np.bool_]) -> CellPrior:
@@ -53,13 +55,17 @@ class CellPrior:
         centre = np.where(keep, mean, 0.0)
         typical = np.where(keep.any(1), centre.sum(1) / np.maximum(keep.sum(1), 1), 1.0)
         rate = grid[:, None] / typical
-        return cls(rate[..., None] * centre, rate, -np.log(grid) - logsumexp(-np.log(grid)))
+        return cls._of(rate[..., None] * centre, rate, -np.log(grid) - np.logaddexp.reduce(-np.log(grid)))
 
     @classmethod
     def fixed(cls, shape: float, rate: float, possible: NDArray[np.bool_]) -> CellPrior:
         """The same Gamma(shape, rate) for all cells."""
         keep = possible & ~np.eye(len(possible), dtype=bool)
-        return cls(np.where(keep, float(shape), 0.0)[None], np.full((1, len(possible)), float(rate)), np.zeros(1))
+        return cls._of(np.where(keep, float(shape), 0.0)[None], np.full((1, len(possible)), float(rate)), np.zeros(1))
+
+    @classmethod
+    def _of(cls, shape: Floats, rate: Floats, log_weight: Floats) -> CellPrior:
+        return cls(shape, rate, log_weight, _rising_factorials(shape))
 
     def given_strength(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> Floats:
         """Log evidence and log prior of each strength, (A,).
@@ -67,19 +73,19 @@ class CellPrior:
         Parameters
         ----------
         dwell : (C, K)
-            Time in units of `tick`. Rows are joint states of some parents and the node, whose own varies fastest;
-            columns states of one more parent.
+            Time in units of `tick`. Rows are joint states of the node and some parents, the node's own varying most
+            slowly; columns states of one more parent.
         transitions : (C, K, S)
             Moves to every state.
         tick
             Unit of time.
         """
-        out: Floats = _evidence(dwell, transitions, self.shape, self.rate, tick, self.log_weight.copy())
+        out: Floats = _evidence(dwell, transitions, self.shape, self.rate, self.listed, tick, self.log_weight.copy())
         return out
 
     def score(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> float:
         """Log evidence, with the strength summed out; parameters as in `given_strength`."""
-        return float(logsumexp(self.given_strength(dwell, transitions, tick)))
+        return float(np.logaddexp.reduce(self.given_strength(dwell, transitions, tick)))
 
     def best(self, dwell: Floats, transitions: Floats) -> tuple[Floats, Floats]:
         """Shape (S, S) and rate (S,) at the most probable strength, given dwell (U, S) and transitions (U, S, S)."""
@@ -89,7 +95,7 @@ class CellPrior:
 
 def as_cells(dwell: NDArray[Any], transitions: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Tables (U, S) and (U, S, S) in the form of `CellPrior.given_strength`."""
-    return np.ascontiguousarray(dwell).reshape(-1, 1), np.ascontiguousarray(transitions).reshape(-1, 1, dwell.shape[-1])
+    return dwell.T.reshape(-1, 1), np.ascontiguousarray(transitions.swapaxes(0, 1)).reshape(-1, 1, dwell.shape[-1])
 
 
 def mean_rates(dwell: NDArray[Any], transitions: NDArray[Any], overall: float) -> Floats:
@@ -99,20 +105,27 @@ def mean_rates(dwell: NDArray[Any], transitions: NDArray[Any], overall: float) -
 
 
 @compiled
-def _evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, tick: float, out: Any) -> Any:
-    """Add the closed-form score of all cells, for every strength."""
-    n_strengths, own = rate.shape
-    listed = np.zeros((own, own, LISTED, n_strengths))  # log of the rising factorials of the shapes
+def _rising_factorials(shape: Any) -> Any:
+    """Logs of shape (shape + 1) ... (shape + m - 1), (S, S, m, A); zero where nothing can happen."""
+    n_strengths, own = shape.shape[:2]
+    out = np.zeros((own, own, LISTED, n_strengths))
     for x in range(own):
         for y in range(own):
             for a in range(n_strengths):
-                alpha = shape[a, x, y]
-                if alpha > 0.0:
+                if shape[a, x, y] > 0.0:
                     for m in range(1, LISTED):
-                        listed[x, y, m, a] = listed[x, y, m - 1, a] + log(alpha + m - 1.0)
+                        out[x, y, m, a] = out[x, y, m - 1, a] + log(shape[a, x, y] + m - 1.0)
+    return out
+
+
+@compiled
+def _evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, listed: Any, tick: float, out: Any) -> Any:
+    """Add the closed-form score of all cells, for every strength."""
+    n_strengths, own = rate.shape
     sums = shape.sum(2)
+    each = dwell.shape[0] // own
     for c in range(dwell.shape[0]):
-        x = c % own
+        x = c // each
         for k in range(dwell.shape[1]):
             time = dwell[c, k] * tick
             moves = 0.0

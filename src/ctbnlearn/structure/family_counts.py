@@ -22,7 +22,7 @@ class Family:
     members
         The parents, as they came in; their joint states u are numbered in C order.
     stream
-        Joint state over time, the node's own state varying fastest.
+        Joint state over time, the node's own state varying most slowly.
     at_moves
         Joint state before every move of the node.
     occurring
@@ -67,22 +67,20 @@ class FamilyCounts:
             return dwell, moves
         base = self._family(frozenset(members[:-1]))
         ((dwell, moves),) = self.extensions(members[:-1], members[-1:])
-        cards = [self.events.cards[j] for j in (*base.members, members[-1])]
-        n_states = int(np.prod(cards[:-1], dtype=int))
         order = [*base.members, members[-1]]
-        axes = [order.index(j) if j != members[-1] else len(cards) for j in members]
+        cards = [self.events.cards[j] for j in order]
+        axes = [1 + order.index(j) for j in members]
 
         def whole(table: Ticks) -> Ticks:
-            """In C order, with zeros where a state does not occur."""
+            """In C order of `members`, the node's own state behind; zeros where a state does not occur."""
             tail = table.shape[2:]
-            shaped = table.reshape(-1, self.own, *table.shape[1:])
+            shaped = table.reshape(self.own, -1, *table.shape[1:])
             if base.occurring is not None:
-                full = np.zeros((n_states, *shaped.shape[1:]), np.int64)
-                full[base.occurring] = shaped
+                full = np.zeros((self.own, int(np.prod(cards[:-1], dtype=int)), *table.shape[1:]), np.int64)
+                full[:, base.occurring] = shaped
                 shaped = full
-            shaped = shaped.reshape(*cards[:-1], self.own, cards[-1], *tail)
-            rest = range(len(cards) + 1, len(cards) + 1 + len(tail))
-            out = shaped.transpose(*axes, len(cards) - 1, *rest)
+            rest = range(1 + len(cards), 1 + len(cards) + len(tail))
+            out = shaped.reshape(self.own, *cards, *tail).transpose(*axes, 0, *rest)
             return np.ascontiguousarray(out).reshape(-1, self.own, *tail)
 
         return whole(dwell), whole(moves)
@@ -90,7 +88,7 @@ class FamilyCounts:
     def extensions(self, members: Sequence[int], more: Sequence[int]) -> Iterator[tuple[Ticks, Ticks]]:
         """Tables of a set with each of `more` as a further member: dwell (C, K) in ticks and transitions (C, K, S).
 
-        C numbers joint states of the set and the node, the node's own varying fastest, K states of the newcomer.
+        C numbers joint states of the set and the node, the node's own varying most slowly, K states of the newcomer.
         """
         family = self._family(frozenset(members))
         for j in more:
@@ -117,20 +115,18 @@ class FamilyCounts:
     def _extended(self, family: Family, node: int) -> Family:
         """A family with one parent more."""
         card, own = self.events.cards[node], self.own
-        stream = self.events.extend(family.stream, node)
-
-        def own_last(codes: Codes) -> Codes:
-            both, state = np.divmod(codes, card)
-            parents, mine = np.divmod(both, own)
-            return (parents * card + state) * own + mine
-
-        code, at_moves = own_last(stream.code), own_last(family.at_moves * card + self._before(node))
+        stream, at_moves = self.events.extend(family.stream, node), family.at_moves * card + self._before(node)
         size, occurring = family.size * card, family.occurring
         if occurring is not None:
             occurring = (occurring[:, None] * card + np.arange(card)).reshape(-1)
         if size > MOST_STATES:
-            seen = np.unique(np.concatenate([code, at_moves]) // own)
-            code = np.searchsorted(seen, code // own) * own + code % own
-            at_moves = np.searchsorted(seen, at_moves // own) * own + at_moves % own
+            each = size // own
+            seen = np.unique(np.concatenate([stream.code, at_moves]) % each)
+
+            def renumbered(codes: Codes) -> Codes:
+                mine, parents = np.divmod(codes, each)
+                return mine * len(seen) + np.searchsorted(seen, parents)
+
+            stream, at_moves = Stream(stream.at, renumbered(stream.code)), renumbered(at_moves)
             size, occurring = len(seen) * own, seen if occurring is None else occurring[seen]
-        return Family((*family.members, node), Stream(stream.at, code), at_moves, occurring, size)
+        return Family((*family.members, node), stream, at_moves, occurring, size)

@@ -46,34 +46,30 @@ def near_sets(scorer: SetScorer, node: int, start: Members, most: int) -> NearSe
     Parameters
     ----------
     scorer, node
-        What scores the sets of which node; `start`, which is opened first, should be the best set known.
+        What scores the sets of which node.
     start
-        A set that the rules admit.
+        A set to begin with, besides those scored before.
     most
         No set is opened any more once that many were scored here.
     """
     scorer.score(node, [start])
-    before = len(scorer.scored(node))
-    waiting = [(-value, s) for s, value in scorer.scored(node).items()]
+    scored = scorer.scored(node)
+    waiting = [(-value, s) for s, value in scored.items()]
     heapify(waiting)
-    opened: set[Members] = set()
-    while waiting:
-        if opened and (_share(scorer, node, opened) >= 1 - CLOSED or len(scorer.scored(node)) - before >= most):
-            break
-        _, current = heappop(waiting)
-        opened.add(current)
-        fresh = [s for s in single_steps(current, scorer.rules, node) if s not in scorer.scored(node)]
-        for s, value in zip(fresh, scorer.score(node, fresh) if fresh else []):
-            heappush(waiting, (-value, s))
-    ranked = sorted(scorer.scored(node).items(), key=lambda item: (-item[1], item[0]))
+    total, inside, fresh_ones, opened = np.logaddexp.reduce(list(scored.values())), -np.inf, 0, False
+    while waiting and not (opened and (np.exp(inside - total) >= 1 - CLOSED or fresh_ones >= most)):
+        less, current = heappop(waiting)
+        inside, opened = np.logaddexp(inside, -less), True
+        fresh = [s for s in single_steps(current, scorer.rules, node) if s not in scored]
+        if fresh:
+            values = scorer.score(node, fresh)
+            total = np.logaddexp.reduce([total, *values])
+            fresh_ones += len(fresh)
+            for s, value in zip(fresh, values):
+                heappush(waiting, (-value, s))
+    ranked = sorted(scored.items(), key=lambda item: (-item[1], item[0]))
     scores = np.array([value for _, value in ranked])
     weights = np.exp(scores - np.logaddexp.reduce(scores))
     weights /= weights.sum()
-    return NearSets(scorer.problem(node, [s for s, _ in ranked]).sets, scores, weights, _share(scorer, node, opened))
-
-
-def _share(scorer: SetScorer, node: int, opened: set[Members]) -> float:
-    """Share of the weight of all scored sets that lies in some."""
-    scored = scorer.scored(node)
-    total = np.logaddexp.reduce(list(scored.values()))
-    return float(np.exp([scored[s] for s in opened] - total).sum())
+    sets = scorer.problem(node, [s for s, _ in ranked]).sets
+    return NearSets(sets, scores, weights, float(min(np.exp(inside - total), 1.0)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -250,7 +251,15 @@ class NodeProblem:
         """Prior of the cells of one set."""
         if self.shared is not None:
             return self.shared
-        return CellPrior.fixed(self.shape[number], self.rate[number], self.possible)
+        pair = float(self.shape[number]), float(self.rate[number])
+        if pair not in self._fixed:
+            self._fixed[pair] = CellPrior.fixed(*pair, self.possible)
+        return self._fixed[pair]
+
+    @cached_property
+    def _fixed(self) -> dict[tuple[float, float], CellPrior]:
+        """Priors that were asked for; sets mostly have the same."""
+        return {}
 
     def scores(self, groups: Iterable[Group]) -> FloatArray:
         """Closed-form score of every set."""

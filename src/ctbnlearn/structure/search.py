@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.structure.cell_prior import as_cells
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.tables import EventTables, Tables
@@ -101,7 +102,7 @@ def counted_scores(tables: EventTables, node: int, problem: NodeProblem) -> Floa
             out[k] = problem.cell_prior(k).score(dwell, moves, tick)
     if () in number:
         dwell, moves = counts.table(())
-        out[number[()]] = problem.cell_prior(number[()]).score(dwell.T, moves[0][:, None], tick)
+        out[number[()]] = problem.cell_prior(number[()]).score(*as_cells(dwell, moves), tick)
     return out
 
 
