@@ -80,7 +80,7 @@ class CellPrior:
         tick
             Unit of time.
         """
-        out: Floats = _evidence(dwell, transitions, self.shape, self.rate, self.listed, tick, self.log_weight.copy())
+        out: Floats = add_evidence(dwell, transitions, self.shape, self.rate, self.listed, tick, self.log_weight.copy())
         return out
 
     def score(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> float:
@@ -119,7 +119,7 @@ def _rising_factorials(shape: Any) -> Any:
 
 
 @compiled
-def _evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, listed: Any, tick: float, out: Any) -> Any:
+def add_evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, listed: Any, tick: float, out: Any) -> Any:
     """Add the closed-form score of all cells, for every strength."""
     n_strengths, own = rate.shape
     sums = shape.sum(2)

@@ -64,8 +64,11 @@ class EventStreams:
         Number of states of every variable.
     tick : float
         Length of a tick, a power of two.
+    at, code, first
+        The streams of all variables one behind the other: that of variable i has the codes first[i]:first[i + 1] and
+        begins at first[i] + i in `at`, which has an end for each.
     streams : list of Stream
-        Per variable its states.
+        Per variable its states, as views of these.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -90,16 +93,23 @@ class EventStreams:
         before = np.maximum.accumulate(np.where(tied, 0, np.arange(n + total)))
         order = np.argsort(paths.nodes, kind="stable")
         bounds = np.searchsorted(paths.nodes[order], np.arange(len(self.cards) + 1))
+        n_variables = len(self.cards)
+        self.first: Codes = np.arange(n_variables + 1) * n + bounds
+        self.at: Ticks = np.empty(self.first[-1] + n_variables, np.int64)
+        self.code: Codes = np.empty(self.first[-1], np.int64)
         self.streams: list[Stream] = []
         self._rows: list[Codes] = []
         self._moved: list[tuple[Codes, Codes]] = []
-        for i in range(len(self.cards)):
+        for i, (begins, ends) in enumerate(zip(self.first[:-1], self.first[1:])):
             mine = order[bounds[i] : bounds[i + 1]]
             rows = np.concatenate([opening, after[mine]])
             code = np.concatenate([paths.initial[:, i], paths.targets[mine]]).astype(np.int64)
             sort = np.argsort(rows, kind="stable")
             self._rows.append(rows[sort])
-            self.streams.append(Stream(np.append(clock[rows[sort]], clock[-1]), code[sort]))
+            stream = Stream(self.at[begins + i : ends + i + 1], self.code[begins:ends])
+            stream.code[:] = code[sort]
+            stream.at[:-1], stream.at[-1] = clock[rows[sort]], clock[-1]
+            self.streams.append(stream)
             self._moved.append((before[after[mine] - 1], paths.targets[mine].astype(np.int64)))
 
     def moves(self, node: int) -> Moves:
@@ -115,7 +125,7 @@ class EventStreams:
     def dwell(self, stream: Stream, size: int, node: int) -> Ticks:
         """Ticks spent in every joint state of a stream of `size` states and a variable, (size, states)."""
         other, card = self.streams[node], self.cards[node]
-        out: Ticks = _merged_dwell(stream.at, stream.code, other.at, other.code, card, np.zeros(size * card, np.int64))
+        out: Ticks = merged_dwell(stream.at, stream.code, other.at, other.code, card, np.zeros(size * card, np.int64))
         return out.reshape(size, card)
 
     def extend(self, stream: Stream, node: int) -> Stream:
@@ -129,12 +139,12 @@ class EventStreams:
 
 def tally(base: Codes, state: Codes, card: int, target: Codes, own: int, size: int) -> Ticks:
     """Moves by joint state before and target: base codes below `size` joined with a variable's, (size, card, own)."""
-    out: Ticks = _tally(base, state, card, target, own, np.zeros(size * card * own, np.int64))
+    out: Ticks = tally_moves(base, state, card, target, own, np.zeros(size * card * own, np.int64))
     return out.reshape(size, card, own)
 
 
 @compiled
-def _merged_dwell(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, out: Any) -> Any:
+def merged_dwell(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, out: Any) -> Any:
     """Add the time of every joint state of two step functions that begin and end together."""
     a, b, now = 0, 0, np.int64(0)
     last = at[len(code)]
@@ -181,7 +191,7 @@ def _look_up(rows: Any, code: Any, wanted: Any) -> Any:
 
 
 @compiled
-def _tally(base: Any, state: Any, card: Any, target: Any, own: Any, out: Any) -> Any:
+def tally_moves(base: Any, state: Any, card: Any, target: Any, own: Any, out: Any) -> Any:
     """Count moves by joint state and target."""
     for k in range(len(base)):
         out[(base[k] * card + state[k]) * own + target[k]] += 1

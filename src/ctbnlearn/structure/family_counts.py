@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ctbnlearn.structure.cell_prior import CellPrior, Floats
 from ctbnlearn.structure.event_streams import Codes, EventStreams, Stream, Ticks, tally
+from ctbnlearn.structure.extension_scores import score_extensions
 
 MOST_STATES = 1 << 20  # joint states of a family beyond which those that do not occur are left out
 KEPT = 64  # families kept to be extended
@@ -53,7 +55,9 @@ class FamilyCounts:
         self.events, self.node = events, node
         self.own = events.cards[node]
         self._moves = events.moves(node)
-        self._at_moves: dict[int, Codes] = {}
+        self._cards = np.array(events.cards)
+        self._at_moves = np.empty((len(events.cards), len(self._moves.before)), np.int64)
+        self._known: set[int] = set()  # rows of it that are filled
         alone = Family((), events.streams[node], self._moves.source, None, self.own)
         self._families: dict[frozenset[int], Family] = {frozenset(): alone}
 
@@ -96,11 +100,32 @@ class FamilyCounts:
             dwell = self.events.dwell(family.stream, family.size, j)
             yield dwell, tally(family.at_moves, self._before(j), card, self._moves.target, self.own, family.size)
 
+    def extension_scores(self, members: Sequence[int], more: Sequence[int], prior: CellPrior) -> Floats:
+        """Scores of a set with each of `more` as a further member, (len(more),)."""
+        family, events = self._family(frozenset(members)), self.events
+        for j in more:
+            self._before(j)
+        out: Floats = score_extensions(
+            (family.stream.at, family.stream.code, family.at_moves),
+            family.size,
+            self.own,
+            (events.at, events.code, events.first),
+            np.array(more, np.int64),
+            self._cards,
+            self._at_moves,
+            self._moves.target,
+            (prior.shape, prior.rate, prior.listed, prior.log_weight),
+            events.tick,
+        )
+        return out
+
     def _before(self, node: int) -> Codes:
         """State of another variable before every move."""
-        if node not in self._at_moves:
+        if node not in self._known:
             self._at_moves[node] = self.events.states_at(node, self._moves.before)
-        return self._at_moves[node]
+            self._known.add(node)
+        row: Codes = self._at_moves[node]
+        return row
 
     def _family(self, members: frozenset[int]) -> Family:
         """A family, grown from the largest one known that lies inside it."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.structure.cell_prior import as_cells
+from ctbnlearn.structure.cell_prior import CellPrior, as_cells
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.tables import EventTables, Tables
@@ -97,9 +97,13 @@ def counted_scores(tables: EventTables, node: int, problem: NodeProblem) -> Floa
     members = [problem.sets.numbers(k) for k in range(len(out))]
     number = {m: k for k, m in enumerate(members)}
     for base, lasts in shared_bases(members).items():
-        for last, (dwell, moves) in zip(lasts, counts.extensions(base, lasts)):
-            k = number[tuple(sorted((*base, last)))]
-            out[k] = problem.cell_prior(k).score(dwell, moves, tick)
+        numbers = [number[tuple(sorted((*base, last)))] for last in lasts]
+        priors: dict[CellPrior, list[int]] = {}  # most often the same for all
+        for at, k in enumerate(numbers):
+            priors.setdefault(problem.cell_prior(k), []).append(at)
+        for prior, places in priors.items():
+            found = counts.extension_scores(base, [lasts[at] for at in places], prior)
+            out[[numbers[at] for at in places]] = found
     if () in number:
         dwell, moves = counts.table(())
         out[number[()]] = problem.cell_prior(number[()]).score(*as_cells(dwell, moves), tick)
@@ -162,8 +166,10 @@ def _ascend(
     (value,) = scorer.score(node, [best])
     while True:
         for kind in tried:
+            if kind is pairs and comb(len(rules.allowed[node]) - len(best), 2) > lookahead:
+                continue
             steps = kind(best, rules, node)
-            if not steps or (kind is pairs and len(steps) > lookahead):
+            if not steps:
                 continue
             reached, step = max(zip(scorer.score(node, steps), steps))
             if reached > value:
