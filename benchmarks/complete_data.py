@@ -25,7 +25,7 @@ def rows() -> list[Row]:
     paths = cl.simulate(net, 20, horizon=50.0, rng=1)
     learner = cl.StructureLearner(max_parents=2)
     ours = best_of(lambda: learner.fit(paths))
-    climb = best_of(lambda: cl.hill_climb(paths, 2))
+    climb = best_of(lambda: cl.HillClimb(2).fit(paths))
     cold_code = (
         "import time; t = time.perf_counter(); import ctbnlearn as cl; "
         f"p = {SETTING}; s = time.perf_counter(); cl.StructureLearner(2).fit(p); "

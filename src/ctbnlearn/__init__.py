@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ctbnlearn.inference.statistics import count_statistics as count_statistics
     from ctbnlearn.learn.ctpc import CTPC as CTPC
     from ctbnlearn.learn.learner import StructureLearner as StructureLearner
+    from ctbnlearn.learn.searches import HillClimb as HillClimb
+    from ctbnlearn.learn.searches import Tabu as Tabu
     from ctbnlearn.learn.sem import StructuralEM as StructuralEM
     from ctbnlearn.model.ctbn import CTBN as CTBN
     from ctbnlearn.model.random_network import random_network as random_network
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
     from ctbnlearn.structure.metrics import interpolated_aupr as interpolated_aupr
     from ctbnlearn.structure.mixture import Mixture as Mixture
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
-    from ctbnlearn.structure.search import hill_climb as hill_climb
-    from ctbnlearn.structure.search import tabu_search as tabu_search
 
 _HOME = {
     "Blocks": "inference.methods",
@@ -61,6 +61,7 @@ _HOME = {
     "CtbnlearnError": "errors",
     "Exact": "inference.methods",
     "GaussianNoise": "data.noise",
+    "HillClimb": "learn.searches",
     "LabelNoise": "data.noise",
     "MeanField": "inference.methods",
     "Mixture": "structure.mixture",
@@ -75,11 +76,11 @@ _HOME = {
     "Statistics": "inference.statistics",
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
+    "Tabu": "learn.searches",
     "ThresholdNoise": "data.threshold",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
     "edge_scores": "structure.metrics",
-    "hill_climb": "structure.search",
     "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",
     "observe": "data.observations",
@@ -89,7 +90,6 @@ _HOME = {
     "read_pyctbn": "data.pyctbn",
     "read_table": "data.tables",
     "simulate": "model.simulation",
-    "tabu_search": "structure.search",
     "write_paths": "data.writers",
     "write_table": "data.writers",
 }

@@ -12,7 +12,7 @@ from scipy.stats import norm
 import ctbnlearn as cl
 from ctbnlearn.cli import experimenting, main
 from ctbnlearn.errors import CtbnlearnError
-from ctbnlearn.experiments import catalogue, complete, consistency, irma, panel, protocol, restricted, scaling
+from ctbnlearn.experiments import catalogue, complete, consistency, grid, irma, panel, protocol, restricted, scaling
 from ctbnlearn.experiments.frame import Options, work
 
 
@@ -73,7 +73,7 @@ def test_the_heuristic_start_is_that_of_the_other_experiments(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["restricted", "scaling", "consistency", "irma", "panel"])
+@pytest.mark.parametrize("name", ["restricted", "scaling", "consistency", "grid", "irma", "panel"])
 def test_the_other_quick_runs(name, tmp_path, shared_data):
     data = {"irma": shared_data / "irma", "panel": shared_data / "panel" / "gsoep_health_wide.csv"}.get(name)
     began = time.process_time()
@@ -306,3 +306,25 @@ def test_chance_on_irma_is_that_of_shuffled_rankings():
     found = [cl.edge_scores(truth, rng.random((5, 5)), self_pairs=True)["auroc"] for _ in range(300)]
     assert np.mean(found) == pytest.approx(irma.RANDOM[0], abs=0.025)
     assert np.std(found) == pytest.approx(irma._chance(), rel=0.15)
+
+
+def test_the_grid_sets_its_figures_beside_the_published_ones():
+    cells = grid.plan(Options())
+    assert {(c["states"], c["p"], c["nodes"]) for c in cells[:6]} == {(2, 0.1, 20)}
+    assert len(cells) == 2 * (3 * len(grid.PUBLISHED) + 24 - len(grid.PUBLISHED))
+    net = grid.draw_network(3, 0.3, 6, 0)
+    off = np.concatenate([c[:, ~np.eye(3, dtype=bool)].ravel() for c in net.cims])
+    assert off.min() > 1
+    assert off.max() < 5
+    edges = list(net.edges)
+    half = grid.accuracy(net, {*edges[: len(edges) // 2], ("x0", "nobody")})
+    assert half["recall"] == pytest.approx((len(edges) // 2) / len(edges))
+    assert half["precision"] == pytest.approx((len(edges) // 2) / (len(edges) // 2 + 1))
+    assert half["f1"] == pytest.approx(2 / (1 / half["recall"] + 1 / half["precision"]))
+    assert grid.accuracy(net, net)["f1"] == 1.0
+    row = {"states": 2, "p": 0.2, "nodes": 20, "trajectories": 300, "graph": 0, "method": "hill climb", "error": None}
+    for f1, seconds, holds in ((1.0, 10.0, [True, True]), (0.9, 100.0, [False, False])):
+        made = {**row, "f1": f1, "precision": 1.0, "recall": 1.0, "seconds": seconds, "cpu": seconds}
+        found = grid.compare({"scores": [made]})
+        assert [claim.holds for claim in found.claims] == holds
+        assert found.lines[0][-4:] == (0.98, 1.0, f"{seconds:.3g}", "1029")

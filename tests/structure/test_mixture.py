@@ -10,7 +10,7 @@ import ctbnlearn as cl
 from ctbnlearn.structure.mixture import MixtureObjective, mixture_weights, tangent_step
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.prior import ProjectedPrior, rate_prior
-from ctbnlearn.structure.tables import TallyTables
+from ctbnlearn.structure.tables import EventTables
 from ctbnlearn.structure.weights import scores
 
 
@@ -25,7 +25,7 @@ def problem(seed):
     sets = enumerate_sets(pool, [], None, net.names, node)
     prior = ProjectedPrior() if seed % 2 else (1.0, 2.0)
     shape, rate = rate_prior(prior, sets, net.n_states, pool, None, 1.0)
-    groups = list(TallyTables(paths, [[j for j in range(n) if j != i] for i in range(n)]).groups(node, sets))
+    groups = list(EventTables(paths).groups(node, sets))
     return groups, shape, rate, float(rng.choice([0.1, 0.1, 0.5, 0.02]))
 
 

@@ -16,7 +16,7 @@ from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.score import set_score
-from ctbnlearn.structure.tables import PairTables, TallyTables
+from ctbnlearn.structure.tables import EventTables, PairTables
 from ctbnlearn.structure.weights import posterior_weights
 
 
@@ -49,7 +49,7 @@ def test_score_of_every_set_is_the_integral_over_the_rates(alpha, beta):
         sets = [s for k in range(3) for s in combinations(others, k)]
         rules = EdgeRules.build(names, None, None, None, None)
         problem = NodeProblem.build(i, rules.sets(i), rules, net.n_states, Scoring((alpha, beta)), 1.0)
-        tables = TallyTables(paths, rules.allowed)
+        tables = EventTables(paths)
         scored = dict(zip(problem.sets, problem.scores(tables.groups(i, problem.sets))))
         for s in sets:
             stats = cl.count_statistics(paths, {name: s})
@@ -78,7 +78,7 @@ def test_tables_by_products_and_by_tally_equal_single_counts(seed, n):
     net = cl.random_network(n, 2, dynamics="random", n_states=cards, rng=seed)
     paths = cl.simulate(net, 3, horizon=3.0, rng=seed)
     pools = [[j for j in range(n) if j != i] for i in range(n)]
-    by_product, by_tally = PairTables(paths), TallyTables(paths, pools)
+    by_product, by_tally = PairTables(paths), EventTables(paths)
     for i in range(n):
         sets = enumerate_sets(pools[i], [], 2, net.names, i)
         seen = 0

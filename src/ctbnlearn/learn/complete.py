@@ -1,11 +1,13 @@
 """Learning from complete data: every parent set is scored in closed form.
 
 Where there are too many sets to list, those of up to two parents are weighed by matrix products over the stretches
-between transitions (`AllPairs`), and larger ones inside a pool of the most promising parents of every node.
+between transitions (`AllPairs`). Larger ones are searched for, and the sets around the best weighed (`search_nodes`),
+or, if asked for, weighed inside a pool of the most promising parents of every node.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +21,7 @@ from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate, typical_rate
 from ctbnlearn.structure.tables import table_of, tables_for
 
 KEEP_BYTES = (
@@ -48,6 +50,8 @@ class CompleteFit:
         Log evidence, or the objective of the mixture weights.
     pools
         Per node the candidates that sets were made of, where not all were.
+    coverage : (N,)
+        Per node how much of the weight was explored (`NearSets`), where sets were searched for.
     """
 
     totals: Statistics
@@ -57,6 +61,7 @@ class CompleteFit:
     tables: list[Tabled]
     value: float
     pools: list[tuple[int, ...]] | None = None
+    coverage: FloatArray | None = None
 
 
 def fit_complete(
@@ -73,9 +78,14 @@ def fit_complete(
     """Weigh the parent sets of every node; parameters are those of `StructureLearner`."""
     totals = count_statistics(paths)
     check_allowed(totals, possible)
+    progress = progress or Progress()
+    many = scoring.mixture is None and number_of_sets(rules) > MOST_LISTED
+    if many and (scoring.shared or (rules.largest > 2 and pool_size is None)):
+        return _fit_searched(paths, rules, scoring.settled("sparse", "shared"), possible, totals, progress)
+    scoring = scoring.settled("sparse" if scoring.shared else "size")
     build = partial(_problem, rules, scoring, possible, totals)
-    if scoring.mixture is None and number_of_sets(rules) > MOST_LISTED:
-        where = precision, device, pool_size, progress or Progress()
+    if many:
+        where = precision, device, pool_size, progress
         return _fit_many(paths, rules, scoring, possible, totals, build, *where)
     return _fit_listed(paths, rules, totals, build)
 
@@ -98,14 +108,15 @@ def _problem(
     sets: ParentSets,
 ) -> NodeProblem:
     cards = [v.n_states for v in totals.variables]
-    return NodeProblem.build(node, sets, rules, cards, scoring, overall_rate(totals, node), possible[node])
+    mean_rate = typical_rate(totals, node, scoring)
+    return NodeProblem.build(node, sets, rules, cards, scoring, mean_rate, possible[node])
 
 
 def _fit_listed(
     paths: Paths, rules: EdgeRules, totals: Statistics, build: Callable[[int, ParentSets], NodeProblem]
 ) -> CompleteFit:
     """Weigh every set that the rules admit."""
-    tables = tables_for(paths, rules.allowed, rules.largest)
+    tables = tables_for(paths, rules.largest)
     problems, weights, edges, chosen = [], [], [], []
     value = 0.0
     for i in range(len(rules.names)):
@@ -121,6 +132,34 @@ def _fit_listed(
         edges.append(problem.sets.edge_probabilities(weights[-1]))
         chosen.append([(k, *table_of(groups, k)) for k in _notable(problem.sets, edges[-1], weights[-1])])
     return CompleteFit(totals, problems, weights, np.stack(edges, axis=1), chosen, value)
+
+
+def _fit_searched(
+    paths: Paths,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    totals: Statistics,
+    progress: Progress,
+) -> CompleteFit:
+    """Climb to the best set of every node and weigh those around it."""
+    from ctbnlearn.learn.node_search import search_nodes
+    from ctbnlearn.structure.search import NEAR, climb
+
+    progress.say(f"{len(rules.names)} variables: more parent sets than can be listed, searching for those that weigh")
+    threads = os.cpu_count() or 1
+    found = search_nodes(paths, totals, rules, scoring, possible, climb, NEAR, threads)
+    least = min(f.coverage for f in found)
+    progress.say(f"{sum(f.n_scored for f in found)} sets scored, {least:.3f} or more of the weight explored")
+    return CompleteFit(
+        totals,
+        [f.problem for f in found],
+        [f.weights for f in found],
+        np.stack([f.edges for f in found], axis=1),
+        [f.tables for f in found],
+        float(sum(f.scores[0] - np.log(f.weights[0]) for f in found)),
+        coverage=np.array([f.coverage for f in found]),
+    )
 
 
 def _notable(sets: ParentSets, edges: FloatArray, weights: FloatArray) -> list[int]:

@@ -24,9 +24,9 @@ from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.independence import independence_p_value
 from ctbnlearn.structure.parent_sets import enumerate_sets
-from ctbnlearn.structure.problem import EdgeRules, Scoring, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, Scoring, typical_rate
 from ctbnlearn.structure.search import SetScorer
-from ctbnlearn.structure.tables import TallyTables
+from ctbnlearn.structure.tables import EventTables
 
 
 class CTPC(FittedNetwork, BaseEstimator):
@@ -45,7 +45,7 @@ class CTPC(FittedNetwork, BaseEstimator):
     candidates, forbidden, required, exogenous
         As in `StructureLearner`; required edges are not tested.
     rate_prior, initial_distribution
-        As in `StructureLearner`, for the rates of `network_`.
+        As in `HillClimb`, for the rates of `network_`.
 
     Attributes
     ----------
@@ -119,10 +119,10 @@ class CTPC(FittedNetwork, BaseEstimator):
                 "learn from Observations"
             )
         rules = EdgeRules.build(data.names, None, self.candidates, self.forbidden, self.required, self.exogenous)
-        scoring = Scoring(self.rate_prior, "flat")
+        scoring = Scoring(self.rate_prior, "flat").settled("flat", "shared")
         scoring.check(len(data.names))
         given_initial(self.initial_distribution, data.variables)
-        tables = TallyTables(data, rules.allowed)
+        tables = EventTables(data)
         self.n_tests_ = 0
         columns = [self._parents(i, rules, tables) for i in range(len(data.names))]
         self.p_values_ = np.stack(columns, axis=1)
@@ -132,7 +132,7 @@ class CTPC(FittedNetwork, BaseEstimator):
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
 
-    def _parents(self, node: int, rules: EdgeRules, tables: TallyTables) -> FloatArray:
+    def _parents(self, node: int, rules: EdgeRules, tables: EventTables) -> FloatArray:
         """Largest p-value of every edge into a node, (n_variables,)."""
         p = np.ones(len(rules.names))
         p[list(rules.allowed[node])] = 0.0
@@ -160,13 +160,13 @@ class CTPC(FittedNetwork, BaseEstimator):
         moves = np.moveaxis(transitions.reshape(*shape, own, own), at, -3).reshape(-1, cards[source], own, own)
         return independence_p_value(time, moves, corrected=self.correction is not None)
 
-    def _conclude(self, data: Paths, rules: EdgeRules, scoring: Scoring, tables: TallyTables) -> None:
+    def _conclude(self, data: Paths, rules: EdgeRules, scoring: Scoring, tables: EventTables) -> None:
         """The network found, and edges ranked by their p-values."""
         p, totals = self.p_values_, count_statistics(data)
         kept = p <= self.alpha
         self.edge_probabilities_ = np.where(kept, 1 - 0.5 * p / self.alpha, 0.5 * (1 - p) / (1 - self.alpha))
         parents = [tuple(int(j) for j in np.flatnonzero(column)) for column in kept.T]
-        mean_rates = [overall_rate(totals, i) for i in range(len(parents))]
+        mean_rates = [typical_rate(totals, i, scoring) for i in range(len(parents))]
         scorer = SetScorer(tables, rules, scoring, tables.cards, mean_rates)
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         groups = [next(tables.groups(i, problem.sets)) for i, problem in enumerate(problems)]

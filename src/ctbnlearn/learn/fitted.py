@@ -115,15 +115,18 @@ def tables_of(
     problems: Sequence[NodeProblem], chosen: Sequence[Sequence[tuple[int, FloatArray, FloatArray]]]
 ) -> list[list[RateTable]]:
     """Rates of every node from the numbers of some of its sets and their statistics (U, S) and (U, S, S)."""
-    return [
-        [
-            RateTable.from_statistics(
-                problem.sets.numbers(k), dwell, moves, (problem.shape[k], problem.rate[k]), problem.possible
-            )
-            for k, dwell, moves in own
-        ]
-        for problem, own in zip(problems, chosen)
-    ]
+    return [[_rates(problem, *one) for one in own] for problem, own in zip(problems, chosen)]
+
+
+def _rates(problem: NodeProblem, number: int, dwell: FloatArray, moves: FloatArray) -> RateTable:
+    """Posterior of the rates under one set; where cells share the strength of their prior, at its most probable one."""
+    parents = problem.sets.numbers(number)
+    if problem.shared is None:
+        prior = problem.shape[number], problem.rate[number]
+        return RateTable.from_statistics(parents, dwell, moves, prior, problem.possible)
+    shape, rate = problem.shared.best(dwell, moves)
+    seen = moves * problem.possible
+    return RateTable(parents, shape + seen, rate + dwell, transitions=float(seen.sum()))
 
 
 def given_initial(wanted: Any, variables: Sequence[Variable]) -> list[FloatArray] | None:

@@ -58,18 +58,21 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto": sampling
         as long as its cost is bounded, up to some hundred variables, else star; mixture weights need star. The objects
         hold the settings of a method, such as `Sampling(chains=8)`.
-    rate_prior : "auto", (shape, rate) or ProjectedPrior
-        Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate.
+    rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
+        Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
+        data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling, else "size". EM holds complexity
         against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
-        chance at its word. Only for posterior weights.
+        chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only for posterior
+        weights.
     initial_distribution : "learn", "uniform" or mapping
         Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
     pool_size : int or None
         With many candidates and more than two parents: how many of the most promising candidates of a node larger sets
-        are made of, in EM and from complete data. Default: as many as give some hundred sets (15 for three parents).
+        are made of, in EM and, if given, from complete data. Default in EM: as many as give some hundred sets (15 for
+        three parents). Complete data are searched instead, as by `HillClimb`.
     precision : {"auto", "float64", "float32"}
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
@@ -103,6 +106,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         64 heaviest are listed.
     parent_set_weights_ : list of arrays
         Their weights; what they lack to one is the weight of the sets not listed.
+    coverage_ : (n,) or None
+        Where complete data have too many sets of more than two parents to list them: per node, as in `HillClimb`.
     pools_ : list of tuples, or None
         Per node the candidates that sets were made of, where not all were; None where every set was weighed.
     network_ : CTBN
@@ -249,11 +254,17 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         scoring.check(len(data.names))
         self.chain_disagreement_: FloatArray | None = None
         self.effective_sample_size_: FloatArray | None = None
+        self.coverage_: FloatArray | None = None
         self.inference_: Method | None = None
+        if scoring.shared and (mixture is not None or not isinstance(data, Paths)):
+            raise ParameterError(
+                'rate_prior="shared" needs complete data (Paths) and posterior weights; use rate_prior="auto", or '
+                "StructuralEM, which takes it with Observations"
+            )
         if isinstance(data, Paths):
             if self.checkpoint is not None:
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
-            self._fit_complete(data, rules, scoring.settled("size"), possible)
+            self._fit_complete(data, rules, scoring, possible)
         else:
             self.inference_ = method or (Star() if mixture is not None else choose_method(data))
             if isinstance(self.inference_, Sampling):
@@ -308,6 +319,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.objective_, self.converged_, self.n_iter_ = found.value, True, 1
         self.history_ = History((found.value,), ("weights",))
         self.pools_: list[tuple[str, ...]] | None = None
+        self.coverage_ = found.coverage
         if found.pools is not None:
             self.pools_ = [tuple(rules.names[j] for j in pool) for pool in found.pools]
 

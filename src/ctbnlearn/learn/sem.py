@@ -32,7 +32,7 @@ from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.graph import as_adjacency
 from ctbnlearn.result.history import History
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, overall_rate
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, typical_rate
 from ctbnlearn.structure.search import SetScorer, climb, edge_grades
 from ctbnlearn.structure.tables import tables_for
 
@@ -54,7 +54,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         How paths are inferred from incomplete data; as in `StructureLearner`, but not by sampling. Of the objects only
         `step` counts. "auto": on the joint chain up to 64 joint states, else star.
     rate_prior, structure_prior
-        As in `StructureLearner`.
+        As in `HillClimb`; with incomplete data structure_prior="auto" is "size".
     initial : graph or None
         Network to start from, in any form `candidates` takes; default the required edges alone.
     initial_distribution
@@ -156,7 +156,9 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        scoring = Scoring(self.rate_prior, self.structure_prior).settled("size")
+        # EM holds complexity against a set more than once: expected statistics need no sparse prior
+        structures = "sparse" if isinstance(data, Paths) else "size"
+        scoring = Scoring(self.rate_prior, self.structure_prior).settled(structures, "shared")
         scoring.check(len(data.names))
         possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
         given = given_initial(self.initial_distribution, data.variables)
@@ -215,8 +217,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ) -> None:
         cards, totals = [v.n_states for v in data.variables], count_statistics(data)
         check_allowed(totals, possible)
-        mean_rates = [overall_rate(totals, i) for i in range(len(cards))]
-        tables = tables_for(data, rules.allowed, rules.largest)
+        mean_rates = [typical_rate(totals, i, scoring) for i in range(len(cards))]
+        tables = tables_for(data, rules.largest)
         scorer = SetScorer(tables, rules, scoring, cards, mean_rates, possible)
         parents = [climb(scorer, i, parents[i]) for i in range(len(cards))]
         self.objective_ = sum(scorer.score(i, [m])[0] for i, m in enumerate(parents))
@@ -239,6 +241,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         cards, n = [v.n_states for v in data.variables], len(data.names)
         alone, mean_rates = fit_decoupled(data, possible, precision=self.precision, device=self.device)
         families = self._families(data, rules, alone)
+        centres = alone if scoring.shared else mean_rates
         self.network_ = uncoupled_network(data.variables, parents, alone, given)
         self.history_, self.converged_ = History(), False
         small = self.tol * n * data.n_trajectories
@@ -247,7 +250,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         def expect(phase: str) -> tuple[float, SetScorer]:
             value = families.expect(self.network_)
             self.history_ = self.history_.then(value, phase)
-            return value, SetScorer(families, rules, scoring, cards, mean_rates, possible)
+            return value, SetScorer(families, rules, scoring, cards, centres, possible)
 
         phase = "rates"
         for n_iter in range(1, self.max_iter + 1):
@@ -258,7 +261,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
                 phase = "rates"
                 if abs(value - before) < small:
                     break
-            found = [climb(scorer, i, parents[i]) for i in range(n)]
+            found = [climb(scorer, i, parents[i], lookahead=0) for i in range(n)]
             changed = sum(a != b for a, b in zip(found, parents))
             progress.say(f"search {n_iter}: objective {value:.2f}, {changed} variables with new parents")
             if self.callback is not None:

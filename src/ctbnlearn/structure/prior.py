@@ -1,7 +1,8 @@
 """Priors: Gamma distributions of the rates, and probabilities of parent sets.
 
-Every rate r(x, x' | u_m) has its own Gamma(shape alpha, rate beta). The default is weak: shape 1 per cell,
-and a rate that puts the prior mean at the node's overall rate. The paper's prior is given for the full set
+Every rate r(x, x' | u_m) has its own Gamma(shape alpha, rate beta). "auto" is weak: shape 1 per cell, and a rate that
+puts the prior mean at the node's overall rate. "shared" has one strength for all cells of a set, which the data choose
+(`ctbnlearn.structure.cell_prior`). The paper's prior is given for the full set
 of parents and projected onto subsets by summing: alpha_m = alpha |U| / |U_m|, likewise beta.
 """
 
@@ -32,14 +33,15 @@ class ProjectedPrior:
 
 
 def check_rate_prior(prior: Any) -> None:
-    """Raise unless the prior is "auto", (shape, rate) or a `ProjectedPrior`, all positive."""
-    if isinstance(prior, str) and prior == "auto":
+    """Raise unless the prior is "auto", "shared", (shape, rate) or a `ProjectedPrior`, all positive."""
+    if isinstance(prior, str) and prior in ("auto", "shared"):
         return
     pair = (prior.shape, prior.rate) if isinstance(prior, ProjectedPrior) else prior
     ok = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
     if not ok or not all(isinstance(p, (int, float, np.number)) and np.isfinite(p) and p > 0 for p in pair):
         raise ParameterError(
-            f'rate_prior must be "auto", a pair (shape, rate) of positive numbers or a ProjectedPrior, not {prior!r}'
+            'rate_prior must be "auto", "shared", a pair (shape, rate) of positive numbers or a ProjectedPrior, not '
+            f"{prior!r}"
         )
 
 

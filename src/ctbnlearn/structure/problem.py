@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.structure.cell_prior import CellPrior, as_cells, mean_rates
 from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_prior_parts, rate_prior
@@ -151,9 +153,16 @@ class Scoring:
     def _undecided(self) -> bool:
         return isinstance(self.structure_prior, str) and self.structure_prior == "auto"
 
-    def settled(self, structure_prior: str) -> Scoring:
-        """With this structure prior where "auto" was asked for."""
-        return replace(self, structure_prior=structure_prior) if self._undecided else self
+    def settled(self, structure_prior: str, rate_prior: str = "auto") -> Scoring:
+        """With these priors where "auto" was asked for."""
+        rates = rate_prior if isinstance(self.rate_prior, str) and self.rate_prior == "auto" else self.rate_prior
+        structures = structure_prior if self._undecided else self.structure_prior
+        return replace(self, structure_prior=structures, rate_prior=rates)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the cells of a set share the strength of their prior."""
+        return isinstance(self.rate_prior, str) and self.rate_prior == "shared"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +183,8 @@ class NodeProblem:
         None for posterior weights; lambda for mixture weights.
     arithmetic
         See `Scoring`.
+    shared
+        Prior of the cells of every set where they share its strength; `shape` and `rate` are then NaN.
     """
 
     sets: ParentSets
@@ -183,6 +194,7 @@ class NodeProblem:
     possible: BoolArray
     barrier: float | None
     arithmetic: bool
+    shared: CellPrior | None = None
 
     @classmethod
     def build(
@@ -192,15 +204,22 @@ class NodeProblem:
         rules: EdgeRules,
         cards: Sequence[int],
         scoring: Scoring,
-        mean_rate: float,
+        mean_rate: float | FloatArray,
         possible: BoolArray | None = None,
     ) -> NodeProblem:
-        """Work out the priors of given sets of a node; `mean_rate` is its overall rate for rate_prior="auto"."""
-        shape, rate = rate_prior(scoring.rate_prior, sets, cards, rules.allowed[node], rules.max_parents, mean_rate)
+        """Work out the priors of given sets of a node; `mean_rate` as from `typical_rate`."""
+        off = ~np.eye(cards[node], dtype=bool)
+        allowed = off if possible is None else possible & off
+        shared = None
+        if scoring.shared:
+            shared = CellPrior.shared(np.asarray(mean_rate), allowed)
+            shape = rate = np.full(len(sets), np.nan)
+        else:
+            pool, most = rules.allowed[node], rules.max_parents
+            shape, rate = rate_prior(scoring.rate_prior, sets, cards, pool, most, float(mean_rate))
         by_size, odds = log_prior_parts(
             scoring.structure_prior, len(cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
         )
-        off = ~np.eye(cards[node], dtype=bool)
         barrier = None
         if scoring.mixture is not None:
             barrier = scoring.mixture.barrier(len(sets))
@@ -209,9 +228,10 @@ class NodeProblem:
             shape,
             rate,
             by_size[sets.sizes] + np.append(odds, 0.0)[sets.members].sum(1),
-            off if possible is None else possible & off,
+            allowed,
             barrier,
             scoring.arithmetic,
+            shared,
         )
 
     def take(self, index: IntArray) -> NodeProblem:
@@ -224,11 +244,32 @@ class NodeProblem:
             self.possible,
             self.barrier,
             self.arithmetic,
+            self.shared,
         )
+
+    def cell_prior(self, number: int) -> CellPrior:
+        """Prior of the cells of one set."""
+        if self.shared is not None:
+            return self.shared
+        pair = float(self.shape[number]), float(self.rate[number])
+        if pair not in self._fixed:
+            self._fixed[pair] = CellPrior.fixed(*pair, self.possible)
+        return self._fixed[pair]
+
+    @cached_property
+    def _fixed(self) -> dict[tuple[float, float], CellPrior]:
+        """Priors that were asked for; sets mostly have the same."""
+        return {}
 
     def scores(self, groups: Iterable[Group]) -> FloatArray:
         """Closed-form score of every set."""
-        return scores(groups, self.shape, self.rate, self.possible)
+        if self.shared is None:
+            return scores(groups, self.shape, self.rate, self.possible)
+        out = np.empty(len(self.sets))
+        for group in groups:
+            for k, dwell, moves in zip(group.index, group.dwell, group.transitions):
+                out[k] = self.shared.score(*as_cells(dwell, moves))
+        return out
 
     def mixture(self, groups: Iterable[Group]) -> MixtureObjective:
         """Objective of the mixture weights."""
@@ -249,6 +290,14 @@ def overall_rate(totals: Statistics, node: int) -> float:
     time = float(totals.dwell[node].sum())
     moves = max(float(totals.transitions[node].sum()), 1.0)
     return moves / (time * (totals.variables[node].n_states - 1)) if time > 0 else 1.0
+
+
+def typical_rate(totals: Statistics, node: int, scoring: Scoring) -> float | FloatArray:
+    """What the prior of a node's rates is centred on: its overall rate, or with a shared strength mean rates (S, S)."""
+    overall = overall_rate(totals, node)
+    if not scoring.shared:
+        return overall
+    return mean_rates(totals.dwell[node].sum(0), totals.transitions[node].sum(0), overall)
 
 
 def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]]) -> list[BoolArray | None]:

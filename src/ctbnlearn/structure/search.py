@@ -1,136 +1,31 @@
-"""Local searches over parent sets: greedy hill-climbing and tabu, on the closed-form score.
+"""Local searches over the parent sets of a node: hill-climbing and tabu, on the closed-form score.
 
-The score splits into nodes and cycles are allowed, so each node is searched alone. A step adds, drops or
-swaps one parent. Both are baselines: `StructureLearner` weighs all sets instead of picking one.
+The score splits into nodes and cycles are allowed, so each node is searched alone. Hill-climbing adds, drops or swaps
+one parent as long as the score rises, then looks further: where a node's rates are scrambled by many parents at once,
+none of them says much alone, and only several together do.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from scipy.special import expit
 
-from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
-from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.statistics import count_statistics
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.structure.cell_prior import CellPrior, as_cells
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate
-from ctbnlearn.structure.tables import Tables, tables_for
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
+from ctbnlearn.structure.tables import EventTables, Tables
 
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Parents found by a search.
-
-    Attributes
-    ----------
-    names
-        The variables.
-    parents
-        Per variable, the names of the parents found.
-    scores
-        Per variable, score plus log structure prior of that set.
-    n_scored
-        How many parent sets were scored.
-    """
-
-    names: tuple[str, ...]
-    parents: dict[str, tuple[str, ...]]
-    scores: dict[str, float]
-    n_scored: int
-
-    @property
-    def score(self) -> float:
-        """Total over the variables."""
-        return sum(self.scores.values())
-
-    @property
-    def adjacency(self) -> IntArray:
-        """0/1 matrix [source, target]."""
-        out = np.zeros((len(self.names),) * 2, dtype=np.int64)
-        for i, name in enumerate(self.names):
-            for parent in self.parents[name]:
-                out[self.names.index(parent), i] = 1
-        return out
-
-
-def hill_climb(
-    paths: Paths,
-    max_parents: int | None = None,
-    *,
-    candidates: Any = None,
-    forbidden: Any = None,
-    required: Any = None,
-    exogenous: Any = None,
-    rate_prior: Any = "auto",
-    structure_prior: Any = "size",
-) -> SearchResult:
-    """Climb from the required parents by the best single step until none improves the score.
-
-    Parameters are those of `StructureLearner`.
-
-    Examples
-    --------
-    >>> import ctbnlearn as cl
-    >>> paths = cl.simulate(cl.random_network(4, rng=1), 200, n_transitions=10, rng=2)
-    >>> hill_climb(paths, max_parents=2).parents["x0"]
-    ('x2',)
-    """
-    rules = max_parents, candidates, forbidden, required, exogenous
-    return _search(paths, rules, rate_prior, structure_prior, None)
-
-
-def tabu_search(
-    paths: Paths,
-    max_parents: int | None = None,
-    *,
-    tenure: int = 10,
-    patience: int = 20,
-    candidates: Any = None,
-    forbidden: Any = None,
-    required: Any = None,
-    exogenous: Any = None,
-    rate_prior: Any = "auto",
-    structure_prior: Any = "size",
-) -> SearchResult:
-    """Like `hill_climb`, but walk on through worse sets, never back to one of the last `tenure` sets.
-
-    Ends after `patience` steps without a new best set; returns the best one seen.
-    """
-    whole(tenure, "tabu_search: tenure", 1)
-    whole(patience, "tabu_search: patience", 1)
-    rules = max_parents, candidates, forbidden, required, exogenous
-    return _search(paths, rules, rate_prior, structure_prior, (tenure, patience))
-
-
-def _search(
-    paths: Paths,
-    edge_rules: tuple[Any, ...],
-    rate_prior: Any,
-    structure_prior: Any,
-    walk: tuple[int, int] | None,
-) -> SearchResult:
-    if not isinstance(paths, Paths):
-        raise ParameterError(f"the search needs complete data (Paths), not {type(paths).__name__}")
-    rules = EdgeRules.build(paths.names, *edge_rules)
-    scoring = Scoring(rate_prior, structure_prior)
-    scoring.check(len(paths.names))
-    totals = count_statistics(paths)
-    mean_rates = [overall_rate(totals, i) for i in range(len(paths.names))]
-    cards = [v.n_states for v in paths.variables]
-    scorer = SetScorer(tables_for(paths, rules.allowed, rules.largest), rules, scoring, cards, mean_rates)
-    parents, best_scores = {}, {}
-    for i, name in enumerate(paths.names):
-        best = climb(scorer, i, rules.required[i], walk)
-        parents[name] = tuple(paths.names[j] for j in best)
-        best_scores[name] = scorer.score(i, [best])[0]
-    return SearchResult(paths.names, parents, best_scores, scorer.n_scored)
+Members = tuple[int, ...]
+LOOKAHEAD = 1000  # sets of further parents tried at once where single steps end
+NEAR = 500  # sets around the best that are scored for the probabilities of edges
+BEAM = 10  # sets of a size that are grown where nothing was found
+DEPTH = 4  # sizes they are grown by
 
 
 class SetScorer:
@@ -143,7 +38,7 @@ class SetScorer:
     rules, scoring
         Which sets there are and how they are judged.
     cards, mean_rates
-        Number of states and overall rate of every node.
+        Number of states of every node, and what the priors of its rates are centred on (`typical_rate`).
     possible
         Per node the transitions that can happen; default all.
     """
@@ -154,20 +49,25 @@ class SetScorer:
         rules: EdgeRules,
         scoring: Scoring,
         cards: Sequence[int],
-        mean_rates: Sequence[float],
+        mean_rates: Sequence[float | FloatArray],
         possible: Sequence[BoolArray | None] | None = None,
     ) -> None:
         self.tables, self.rules, self.scoring = tables, rules, scoring
         self.cards, self.mean_rates = list(cards), list(mean_rates)
         self.possible = [None] * len(self.cards) if possible is None else list(possible)
-        self._seen: list[dict[tuple[int, ...], float]] = [{} for _ in cards]
+        self._seen: list[dict[Members, float]] = [{} for _ in cards]
 
-    @property
-    def n_scored(self) -> int:
-        """How many sets were scored so far."""
-        return sum(map(len, self._seen))
+    def scored(self, node: int) -> dict[Members, float]:
+        """Scores of all sets of a node that were asked for."""
+        return self._seen[node]
 
-    def problem(self, node: int, sets: Sequence[tuple[int, ...]]) -> NodeProblem:
+    def forget(self, node: int) -> None:
+        """Drop what is kept of a node."""
+        self._seen[node] = {}
+        if isinstance(self.tables, EventTables):
+            self.tables.forget(node)
+
+    def problem(self, node: int, sets: Sequence[Members]) -> NodeProblem:
         """Priors of some sets of a node."""
         members = np.full((len(sets), max(1, *map(len, sets))), -1)
         for k, s in enumerate(sets):
@@ -176,51 +76,163 @@ class SetScorer:
         mean_rate = self.mean_rates[node]
         return NodeProblem.build(node, block, self.rules, self.cards, self.scoring, mean_rate, self.possible[node])
 
-    def score(self, node: int, sets: Sequence[tuple[int, ...]]) -> list[float]:
+    def score(self, node: int, sets: Sequence[Members]) -> list[float]:
         """Scores of some sets of a node; none is scored twice."""
         seen = self._seen[node]
         fresh = [s for s in dict.fromkeys(sets) if s not in seen]
         if fresh:
             problem = self.problem(node, fresh)
-            total = problem.scores(self.tables.groups(node, problem.sets)) + problem.log_prior
-            seen.update(zip(fresh, map(float, total)))
+            if isinstance(self.tables, EventTables):
+                score = counted_scores(self.tables, node, problem)
+            else:
+                score = problem.scores(self.tables.groups(node, problem.sets))
+            seen.update(zip(fresh, map(float, score + problem.log_prior)))
         return [seen[s] for s in sets]
 
 
-def climb(scorer: SetScorer, node: int, start: tuple[int, ...], walk: tuple[int, int] | None = None) -> tuple[int, ...]:
-    """Best parent set found from `start` by single steps: additions, removals and swaps.
-
-    With `walk` = (tenure, patience) it goes on through worse sets, as `tabu_search` does.
-    """
-    current = best = start
-    value = scorer.score(node, [start])[0]
-    recent, idle = deque([start], maxlen=walk[0] if walk else 1), 0
-    while True:
-        steps = [s for s in neighbours(current, scorer.rules, node) if s not in recent]
-        if not steps:
-            return best
-        reached, current = max(zip(scorer.score(node, steps), steps))
-        recent.append(current)
-        if reached > value:
-            best, value, idle = current, reached, 0
-        else:
-            idle += 1
-            if walk is None or idle >= walk[1]:
-                return best
-
-
-def neighbours(current: tuple[int, ...], rules: EdgeRules, node: int) -> list[tuple[int, ...]]:
-    """Sets one addition, removal or swap away."""
-    outside = [j for j in rules.allowed[node] if j not in current]
-    loose = [j for j in current if j not in rules.required[node]]
-    out = [tuple(sorted(set(current) - {j})) for j in loose]
-    out += [tuple(sorted((set(current) - {j}) | {k})) for j in loose for k in outside]
-    if len(current) < rules.limit(node):
-        out += [tuple(sorted((*current, k))) for k in outside]
+def counted_scores(tables: EventTables, node: int, problem: NodeProblem) -> FloatArray:
+    """Scores of the sets of a problem, straight from counts."""
+    counts, tick = tables.counts(node), tables.events.tick
+    out = np.empty(len(problem.sets))
+    members = [problem.sets.numbers(k) for k in range(len(out))]
+    number = {m: k for k, m in enumerate(members)}
+    for base, lasts in shared_bases(members).items():
+        numbers = [number[tuple(sorted((*base, last)))] for last in lasts]
+        priors: dict[CellPrior, list[int]] = {}  # most often the same for all
+        for at, k in enumerate(numbers):
+            priors.setdefault(problem.cell_prior(k), []).append(at)
+        for prior, places in priors.items():
+            found = counts.extension_scores(base, [lasts[at] for at in places], prior)
+            out[[numbers[at] for at in places]] = found
+    if () in number:
+        dwell, moves = counts.table(())
+        out[number[()]] = problem.cell_prior(number[()]).score(*as_cells(dwell, moves), tick)
     return out
 
 
-def edge_grades(scorer: SetScorer, node: int, parents: tuple[int, ...]) -> FloatArray:
+def shared_bases(sets: Iterable[Members]) -> dict[Members, list[int]]:
+    """Sets that are not empty as what they share and the member that comes in last: the rarest among all the sets."""
+    sets = [s for s in sets if s]
+    common = Counter(j for s in sets for j in s)
+    out: dict[Members, list[int]] = {}
+    for s in sets:
+        last = min(s, key=lambda j: (common[j], j))
+        out.setdefault(tuple(j for j in s if j != last), []).append(last)
+    return out
+
+
+def climb(scorer: SetScorer, node: int, start: Members, lookahead: int = LOOKAHEAD) -> Members:
+    """Best parent set found from `start`: single additions and removals, then swaps, then pairs of additions.
+
+    A node for which that finds nothing is tried with several parents at once (`_beam`). `lookahead` bounds the number
+    of pairs, or larger sets, that are tried; 0: single steps and swaps only.
+    """
+    best = _ascend(scorer, node, start, lookahead)
+    if best == start and lookahead:
+        best = _beam(scorer, node, start, lookahead)
+    return best if best == start else _ascend(scorer, node, best, lookahead)
+
+
+def _beam(scorer: SetScorer, node: int, start: Members, lookahead: int) -> Members:
+    """Best set among all larger by 3, 4 ..., as long as there are at most `lookahead`, then those grown from the best.
+
+    Each size is made of the best `BEAM` sets of the size before, better than `start` or not: the less a set says, the
+    more it may still lack. Ends `DEPTH` sizes after the last one of which all sets were tried.
+    """
+    rules = scorer.rules
+    free, room = [j for j in rules.allowed[node] if j not in start], rules.limit(node) - len(start)
+    size, best, level = 3, start, []
+    while size <= room and comb(len(free), size) <= lookahead:
+        level, size = _joined(start, combinations(free, size)), size + 1
+        best = max([best, *level], key=dict(zip([best, *level], scorer.score(node, [best, *level]))).__getitem__)
+    for _ in range(DEPTH if level else 0):
+        ranked = sorted(zip(scorer.score(node, level), level), reverse=True)[:BEAM]
+        level = list(dict.fromkeys(s for _, one in ranked for s in additions(one, rules, node)))
+        if not level:
+            break
+        best = max([best, *level], key=dict(zip([best, *level], scorer.score(node, [best, *level]))).__getitem__)
+    return best
+
+
+Steps = Callable[[Members, EdgeRules, int], list[Members]]
+
+
+def _ascend(
+    scorer: SetScorer, node: int, start: Members, lookahead: int, kinds: tuple[Steps, ...] | None = None
+) -> Members:
+    """Take the best step of the first kind that has one upwards, until none has."""
+    rules, best = scorer.rules, start
+    tried = kinds or (single_steps, swaps, pairs)
+    (value,) = scorer.score(node, [best])
+    while True:
+        for kind in tried:
+            if kind is pairs and comb(len(rules.allowed[node]) - len(best), 2) > lookahead:
+                continue
+            steps = kind(best, rules, node)
+            if not steps:
+                continue
+            reached, step = max(zip(scorer.score(node, steps), steps))
+            if reached > value:
+                best, value = step, reached
+                break
+        else:
+            return best
+
+
+def tabu(scorer: SetScorer, node: int, start: Members, tenure: int, patience: int) -> Members:
+    """Best set seen on a walk by single steps that goes on through worse sets, never back to one of the last `tenure`.
+
+    Ends after `patience` steps without a new best set.
+    """
+    current = best = start
+    (value,) = scorer.score(node, [start])
+    recent, idle = deque([start], maxlen=tenure), 0
+    while idle < patience:
+        steps = [s for s in single_steps(current, scorer.rules, node) if s not in recent]
+        steps = steps or [s for s in swaps(current, scorer.rules, node) if s not in recent]
+        if not steps:
+            break
+        reached, current = max(zip(scorer.score(node, steps), steps))
+        recent.append(current)
+        idle += 1
+        if reached > value:
+            best, value, idle = current, reached, 0
+    return best
+
+
+def additions(current: Members, rules: EdgeRules, node: int) -> list[Members]:
+    """Sets with one member more."""
+    outside = [j for j in rules.allowed[node] if j not in current]
+    return _joined(current, ((j,) for j in outside)) if len(current) < rules.limit(node) else []
+
+
+def removals(current: Members, rules: EdgeRules, node: int) -> list[Members]:
+    """Sets with one member less, required ones kept."""
+    return [tuple(k for k in current if k != j) for j in current if j not in rules.required[node]]
+
+
+def single_steps(current: Members, rules: EdgeRules, node: int) -> list[Members]:
+    """Sets one addition or removal away."""
+    return removals(current, rules, node) + additions(current, rules, node)
+
+
+def swaps(current: Members, rules: EdgeRules, node: int) -> list[Members]:
+    """Sets in which one member is replaced."""
+    outside = [j for j in rules.allowed[node] if j not in current]
+    return [s for rest in removals(current, rules, node) for s in _joined(rest, ((j,) for j in outside))]
+
+
+def pairs(current: Members, rules: EdgeRules, node: int) -> list[Members]:
+    """Sets with two members more."""
+    outside = [j for j in rules.allowed[node] if j not in current]
+    return _joined(current, combinations(outside, 2)) if len(current) + 1 < rules.limit(node) else []
+
+
+def _joined(current: Members, more: Iterable[Members]) -> list[Members]:
+    return [tuple(sorted((*current, *extra))) for extra in more]
+
+
+def edge_grades(scorer: SetScorer, node: int, parents: Members) -> FloatArray:
     """How much the score of a node's parents hangs on each single edge, as a number from 0 to 1, (n_variables,).
 
     1 / (1 + exp(-d)), where d is the score with the edge less the score without it, the other parents held: the
@@ -229,7 +241,7 @@ def edge_grades(scorer: SetScorer, node: int, parents: tuple[int, ...]) -> Float
     """
     rules = scorer.rules
     full = len(parents) == rules.limit(node)
-    steps = [s for s in neighbours(parents, rules, node) if full or len(s) != len(parents)]  # swaps only where full
+    steps = single_steps(parents, rules, node) + (swaps(parents, rules, node) if full else [])
     held, *reached = scorer.score(node, [parents, *steps])
     with_edge = np.full(len(scorer.cards), -np.inf)
     without = np.full(len(scorer.cards), held)

@@ -1,7 +1,7 @@
 """Dwell and transition tables of many parent sets of a node at once.
 
 Two ways lead there. Sets of up to two parents come from matrix products over one-hot states, all pairs at
-once (`PairTables`); larger sets are tallied one by one from the node's distinct joint rows (`TallyTables`).
+once (`PairTables`); larger sets are counted from the events of the node and its parents (`EventTables`).
 Sets with tables of one shape are kept together as a `Group`.
 """
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.inference.statistics import configuration
+from ctbnlearn.structure.event_streams import EventStreams, Ticks
+from ctbnlearn.structure.family_counts import FamilyCounts
 from ctbnlearn.structure.parent_sets import ParentSets
 
 
@@ -48,68 +49,53 @@ class Tables(Protocol):
         """Tables of all the sets of a node."""
 
 
-class TallyTables:
-    """Tables of any parent sets, by counting rows.
+class EventTables:
+    """Tables of any parent sets, counted from events.
 
-    The rows of a node are first merged: one per distinct joint state of the node and its candidates.
+    Where the parents in play have few joint states, their joint table is counted once and summed over those that a set
+    leaves out; otherwise every set is counted from its own events.
     """
 
-    def __init__(self, paths: Paths, candidates: Sequence[Sequence[int]]) -> None:
-        self.cards = [v.n_states for v in paths.variables]
-        self.candidates = [tuple(some) for some in candidates]
-        self._intervals = [block.intervals() for block in paths.blocks()]
-        self._merged: dict[int, tuple[NDArray[Any], FloatArray, FloatArray]] = {}
+    def __init__(self, paths: Paths) -> None:
+        self.events = EventStreams(paths)
+        self.cards = self.events.cards
+        self._counts: dict[int, FamilyCounts] = {}
 
-    def _rows(self, node: int) -> tuple[NDArray[Any], FloatArray, FloatArray]:
-        """Distinct joint states of (candidates, node), their dwell time, and their jumps to every state."""
-        if node not in self._merged:
-            columns = [*self.candidates[node], node]
-            card = self.cards[node]
-            states, dwell, jumps = [], [], []
-            for rows in self._intervals:
-                values = rows.states[:, columns]
-                states.append(values)
-                dwell.append(rows.duration)
-                counts = np.zeros((len(values), card))
-                mine = np.flatnonzero(rows.node == node)
-                np.add.at(counts, (rows.before[mine], rows.target[mine]), 1.0)
-                jumps.append(counts)
-            joint, inverse = _distinct_rows(np.concatenate(states), [self.cards[j] for j in columns])
-            time = np.bincount(inverse, np.concatenate(dwell), len(joint))
-            counted = np.concatenate(jumps)
-            moves = np.stack([np.bincount(inverse, c, len(joint)) for c in counted.T], axis=1)
-            self._merged[node] = joint, time, moves
-        return self._merged[node]
+    def counts(self, node: int) -> FamilyCounts:
+        """Counts of a node, kept until `forget`."""
+        if node not in self._counts:
+            self._counts[node] = FamilyCounts(self.events, node)
+        return self._counts[node]
+
+    def forget(self, node: int) -> None:
+        """Drop what is kept of a node."""
+        self._counts.pop(node, None)
 
     def groups(self, node: int, sets: ParentSets) -> Iterator[Group]:
         """Tables of all the sets of a node, one group per number of parent states."""
-        joint, time, moves = self._rows(node)
-        candidates, card = self.candidates[node], self.cards[node]
-        columns = {j: k for k, j in enumerate(candidates)}
-        cards = [self.cards[j] for j in (*candidates, node)]
-        own = len(candidates)
+        own = self.cards[node]
+        union = tuple(int(j) for j in np.unique(sets.members) if j >= 0)
+        cells = float(np.prod([float(self.cards[j]) for j in (*union, node)]))
+        whole = None
+        if len(sets) > 1 and cells * (own + 1) < sum(len(self.events.streams[j].code) for j in (*union, node)):
+            whole = self.counts(node).table(union)
         sizes = np.append(np.asarray(self.cards), 1)[sets.members].prod(1)
         for size in np.unique(sizes):
             index = np.flatnonzero(sizes == size)
-            dwell = np.empty((len(index), size, card))
-            transitions = np.empty((len(index), size, card, card))
+            dwell = np.empty((len(index), size, own))
+            transitions = np.empty((len(index), size, own, own))
             for g, k in enumerate(index):
-                cell = configuration(joint, [*(columns[j] for j in sets.numbers(int(k))), own], cards)
-                dwell[g] = np.bincount(cell, time, size * card).reshape(size, card)
-                for target in range(card):
-                    counts = np.bincount(cell, moves[:, target], size * card)
-                    transitions[g, :, :, target] = counts.reshape(size, card)
+                members = sets.numbers(int(k))
+                time, moves = self.counts(node).table(members) if whole is None else self._sum(whole, union, members)
+                dwell[g], transitions[g] = time * self.events.tick, moves
             yield Group(index, dwell, transitions)
 
-
-def _distinct_rows(states: NDArray[Any], cards: Sequence[int]) -> tuple[NDArray[Any], IntArray]:
-    """Distinct rows of a state matrix and, for every row, which of them it is."""
-    if np.prod([float(c) for c in cards]) < 2**62:
-        _, first, inverse = np.unique(
-            configuration(states, range(len(cards)), cards), return_index=True, return_inverse=True
-        )
-        return states[first], inverse
-    return states, np.arange(len(states))
+    def _sum(self, whole: tuple[Ticks, Ticks], union: tuple[int, ...], members: tuple[int, ...]) -> tuple[Ticks, Ticks]:
+        """Tables of some members from the tables of all: the others summed over."""
+        left_out = tuple(a for a, j in enumerate(union) if j not in members)
+        shape = tuple(self.cards[j] for j in union)
+        dwell, moves = (t.reshape(*shape, *t.shape[1:]).sum(left_out) for t in whole)
+        return dwell.reshape(-1, whole[0].shape[-1]), moves.reshape(-1, *whole[1].shape[1:])
 
 
 class PairTables:
@@ -219,8 +205,6 @@ def expansion(cards: Sequence[int]) -> FloatArray:
     return out
 
 
-def tables_for(paths: Paths, candidates: Sequence[Sequence[int]], largest: int) -> Tables:
+def tables_for(paths: Paths, largest: int) -> Tables:
     """The quicker way to the tables of sets up to size `largest`."""
-    if largest <= 2:
-        return PairTables(paths)
-    return TallyTables(paths, candidates)
+    return PairTables(paths) if largest <= 2 else EventTables(paths)
