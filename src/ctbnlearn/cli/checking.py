@@ -61,6 +61,7 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
         "start": float(data.start.min()),
         "end": float(data.end.max()),
         "total_time": span,
+        "time_unit": data.clock.unit,
         "variables": variables,
         "inference": None if method is None else method.name,
         "memory_bytes": memory,
@@ -74,7 +75,8 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"data:          {kind}",
         f"trajectories:  {found['trajectories']}",
-        f"time:          from {found['start']:g} to {found['end']:g}, {found['total_time']:g} in all",
+        f"time:          from {found['start']:g} to {found['end']:g}, {found['total_time']:g} in all"
+        + (f", in {found['time_unit']}" if found["time_unit"] else ""),
     ]
     if not found["complete"]:
         seen = sum(v["seen"] for v in found["variables"])

@@ -13,11 +13,11 @@ from typing import Any
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines, visible
-from ctbnlearn.cli.reading import noise_as_read, read_data, read_edges, resolve_columns
+from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import ParameterError
+from ctbnlearn.errors import DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
@@ -34,7 +34,8 @@ def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int
     from ctbnlearn.structure.problem import exogenous_nodes
 
     with ProgressLines(quiet or as_json) as progress:
-        read = read_data(data, resolve_columns(data, settings.reading, progress.note))
+        columns = resolve_columns(data, settings.reading, progress.note)
+        read, _ = _read(data, columns, progress)
         for path in settings.graphs.values():
             read_edges(path, read.names)
         exogenous_nodes(settings.learner.get("exogenous"), read.names)
@@ -70,16 +71,32 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
     with ProgressLines(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
         columns = resolve_columns(data, settings.reading, progress.note)
-        read = read_data(data, columns)
+        read, remarks = _read(data, columns, progress)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
         reading = {"data": data.name, **columns}
-        if "noise" in reading:
-            reading["noise"] = noise_as_read(reading["noise"], read)
+        if read.clock.unit is not None:
+            reading["time_unit"] = read.clock.unit
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
+        if remarks:
+            warned = [*remarks, *result.manifest["warnings"]]
+            result = replace(result, manifest={**result.manifest, "warnings": warned})
         progress.phase(f"writing {out}")
         result.save(out)
     return tell(result, out, quiet, as_json)
+
+
+def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tuple[Paths | Observations, list[str]]:
+    """The data, and what there is to remark on them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read = read_data(data, columns)
+    remarks = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    for remark in remarks:
+        progress.note(remark)
+    if read.clock.zero is not None:
+        progress.note(f"times are counted in {read.clock.unit} from the start of each trajectory (--time-unit)")
+    return read, remarks
 
 
 def fit(
@@ -120,7 +137,7 @@ def fit(
     if isinstance(data, Observations):
         progress.phase("smoothing units for the report")
         try:
-            units = smooth_units(result.network, data, show, learner.inference_)
+            units = smooth_units(result.network, data.with_noise(result.noise), show, learner.inference_)
         except Exception as problem:  # keep what was learned, whatever it is
             manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)

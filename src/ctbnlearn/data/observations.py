@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.noise import RawLikelihoods, bind_noise, check_likelihoods
+from ctbnlearn.data.clock import NO_CLOCK, Clock
+from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
     check_times,
@@ -42,6 +43,8 @@ class Observations(Trajectories):
         The window of each trajectory; the initial distribution holds at `start`.
     ids
         Names of the trajectories; default 0, 1, ...
+    clock
+        What times mean: their unit, and the date at time 0 where they were dates. Default: nobody said.
     """
 
     variables: tuple[Variable, ...]
@@ -49,6 +52,7 @@ class Observations(Trajectories):
     start: FloatArray
     end: FloatArray
     ids: Sequence[Any] = ()
+    clock: Clock = NO_CLOCK
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -161,7 +165,13 @@ class Observations(Trajectories):
         shared: dict[Any, Any] = {}
         series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
-        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids)
+        clock = self.clock.select(chosen)
+        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids, clock)
+
+    def with_noise(self, models: Mapping[str, NoiseModel]) -> Observations:
+        """The same values seen through other observation models, {variable: model}."""
+        series = [s.through(models[v.name]) if v.name in models else s for v, s in zip(self.variables, self.series)]
+        return replace(self, series=tuple(series))
 
 
 def _named_variables(variables: Any, first: Sequence[ArrayLike]) -> tuple[Variable, ...]:
@@ -269,4 +279,4 @@ def observe(
             series.append(Series(keep(offsets, seen), flat[seen], values[seen], model))
         else:
             series.append(Series(offsets, flat, values, model))
-    return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids)
+    return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids, paths.clock)

@@ -95,7 +95,7 @@ def gather(obs: Observations) -> Seen:
     n_rows = n_numbers = 0
     for series, card in zip(obs.series, cards):
         table = series.log_likelihood()
-        told = (table != table[:, :1]).any(1)
+        told = (table != table[:, :1]).any(1) | series.noise.learned  # what is learned may tell more later
         who = owner(series.offsets)[told]
         table = np.ascontiguousarray(table[told], float)
         with np.errstate(invalid="ignore"):
@@ -261,6 +261,26 @@ def look(paths: Paths, queries: Array, counts: Array) -> None:
                     x = int(paths.states[k])
                     k += 1
                 counts[b, i, q, x] += 1.0
+
+
+def states_seen(seen: Seen, paths: Paths, node: int) -> Array:
+    """States of a node's path at the times it was seen, row by row."""
+    out = np.empty(int(seen.rows[node, -1] - seen.rows[node, 0]), np.int64)
+    _states_seen(seen, paths, node, out)
+    return out
+
+
+@compiled
+def _states_seen(seen: Seen, paths: Paths, node: int, out: Array) -> None:
+    at = seen.rows[node, 0]
+    for b in range(len(seen.start)):
+        x, k = int(paths.begin[b, node]), paths.first[b, node]
+        last = k + paths.count[b, node]
+        for r in range(seen.rows[node, b], seen.rows[node, b + 1]):
+            while k < last and paths.times[k] <= seen.times[r]:
+                x = int(paths.states[k])
+                k += 1
+            out[r - at] = x
 
 
 def compact(paths: Paths) -> Paths:

@@ -46,8 +46,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Variables that drive others but are driven by none, such as sex, cohort or weather: no edges into them. Their
         own moves are learned without parents; `transitions={"sex": []}` says that one never moves.
     transitions : mapping or None
-        Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of
-        that variable have rate zero. Variables not named move freely.
+        Transitions that can happen: variable -> list of (from, to) state labels, 0/1 array [from, to], or "adjacent":
+        between neighbours of states that have an order. All others of that variable have rate zero. Variables not named
+        move freely.
     weights : "posterior", "mixture" or Mixture
         "posterior": posterior probabilities of the parent sets. "mixture", or `Mixture` with its settings: the paper's
         mixture weights.
@@ -117,6 +118,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         evidence of the paths drawn, averaged over sweeps; no measure of fit.
     history_ : History
         Objective after every step.
+    noise_ : dict
+        Observation models by variable, those learned with what was found; states seen exactly have none.
+    noise_parameters_ : list of dict
+        What was learned of observation models: variable, parameter, state, estimate, low and high (95 % interval).
     inference_ : Method or None
         How paths were inferred; None for complete data.
     chain_disagreement_ : (n, n) or None
@@ -243,13 +248,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         rules = EdgeRules.build(
             data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
         )
-        possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
+        states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
+        possible = check_transitions(self.transitions, data.names, states, ordered)
         start = given_initial(self.initial_distribution, data.variables)
         scoring = Scoring(self.rate_prior, self.structure_prior, mixture)
         scoring.check(len(data.names))
         self.chain_disagreement_: FloatArray | None = None
         self.effective_sample_size_: FloatArray | None = None
         self.inference_: Method | None = None
+        self._set_noise(data)
         if isinstance(data, Paths):
             if self.checkpoint is not None:
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
@@ -356,6 +363,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         method: Sampling,
     ) -> None:
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models, parameter_rows
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
         from ctbnlearn.learn.sampling import make_task, sample
 
@@ -364,6 +372,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
         task = make_task(data, rules, scoring, possible, self.initial_distribution)
         found = sample(task, method, self.random_state, Progress(self.progress), self.callback, checkpoint)
+        draws = drawn_parameters(data, found.records)
+        self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
         self._set_weights(rules, [sets for sets, _ in listed], [weights for _, weights in listed], found.edges)
         tables = [rate_tables(found, task, i, *both, found.edges[:, i]) for i, both in enumerate(listed)]

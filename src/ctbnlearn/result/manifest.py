@@ -35,6 +35,7 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         "start": float(data.start.min()),
         "end": float(data.end.max()),
         "total_time": float((data.end - data.start).sum()),
+        "time_unit": data.clock.unit,
     }
     if isinstance(data, Paths):
         out["transitions"] = data.n_transitions

@@ -62,6 +62,8 @@ def report_values(result: Result) -> dict[str, Any]:
             for u in result.units
         ],
         "citation": CITATION,
+        "time_unit": result.time_unit or "",
+        "noise": result.noise_parameters,
     }
 
 
@@ -75,7 +77,8 @@ def summary(result: Result) -> dict[str, str]:
     if "missing" in data:
         out["Not seen"] = f"{data['missing']:.1%} of the cells"
     if "total_time" in data:
-        out["Time observed"] = f"{data['total_time']:.6g} in all, from {data['start']:.6g} to {data['end']:.6g}"
+        unit = f" {data['time_unit']}" if data.get("time_unit") else ""
+        out["Time observed"] = f"{data['total_time']:.6g}{unit} in all, from {data['start']:.6g} to {data['end']:.6g}"
     out["Edges above 0.5"] = str(int(result.graph(0.5).sum()))
     out["Objective"] = f"{result.objective:.6g}"
     sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"

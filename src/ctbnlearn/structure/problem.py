@@ -15,12 +15,15 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
+from ctbnlearn.interface import spoken
 from ctbnlearn.model.graph import as_adjacency
 from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_prior_parts, rate_prior
 from ctbnlearn.structure.tables import Group
 from ctbnlearn.structure.weights import posterior_weights, scores
+
+ADJACENT = "adjacent"  # transitions between neighbouring states only
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,10 +254,13 @@ def overall_rate(totals: Statistics, node: int) -> float:
     return moves / (time * (totals.variables[node].n_states - 1)) if time > 0 else 1.0
 
 
-def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]]) -> list[BoolArray | None]:
+def check_transitions(
+    spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]], ordered: Sequence[bool | None] | None = None
+) -> list[BoolArray | None]:
     """Per node the matrix [from, to] of transitions that can happen, None where all can.
 
-    `spec` maps a variable's name to a 0/1 array or to a list of (from, to) state labels.
+    `spec` maps a variable's name to a 0/1 array, to a list of (from, to) state labels, or to "adjacent" where its
+    states are `ordered`.
     """
     if spec is None:
         return [None] * len(names)
@@ -263,9 +269,18 @@ def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence
     out: list[BoolArray | None] = [None] * len(names)
     for name, value in spec.items():
         if name not in names:
-            raise ParameterError(f"transitions: unknown variable {name!r}; known: {list(names)}")
+            option = spoken("transitions", "--adjacent") if isinstance(value, str) else "transitions"
+            raise ParameterError(f"{option}: unknown variable {name!r}; known: {list(names)}")
         i = list(names).index(name)
         labels = list(states[i])
+        if isinstance(value, str) and value == ADJACENT:
+            if ordered is not None and not ordered[i]:
+                raise ParameterError(
+                    f"{spoken('transitions', '--adjacent')}: the states of {name!r}, {labels}, have no order; give them "
+                    f"one with {spoken('ordered=', f'--ordered {name}=...')}"
+                )
+            out[i] = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels)))) == 1
+            continue
         if isinstance(value, np.ndarray):
             if value.shape != (len(labels),) * 2 or not np.isin(value, (0, 1)).all():
                 raise ParameterError(
@@ -278,7 +293,8 @@ def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence
             pairs = [(labels.index(a), labels.index(b)) for a, b in value]
         except (ValueError, TypeError):
             raise ParameterError(
-                f"transitions of {name!r}: give a 0/1 array, or a list of (from, to) pairs of its states {labels}"
+                f'transitions of {name!r}: give "adjacent", a 0/1 array, or a list of (from, to) pairs of its states '
+                f"{labels}"
             ) from None
         for a, b in pairs:
             mask[a, b] = True
