@@ -99,7 +99,11 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def _changes_in_words(v: Mapping[str, Any]) -> str:
-    return f"{v['changes']} changes" if v["changes"] else "never changes (can anything drive it? see --exogenous)"
+    return (
+        f"{v['changes']} changes"
+        if v["changes"]
+        else "never changes within a trajectory: nothing drives it (see --adjust-for)"
+    )
 
 
 def _changes(series: Series) -> int:

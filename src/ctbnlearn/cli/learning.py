@@ -31,14 +31,17 @@ SHOWN = 0.1  # edges below this probability are not printed
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
-    from ctbnlearn.structure.problem import exogenous_nodes
+    from ctbnlearn.structure.problem import check_transitions, exogenous_nodes
 
     with ProgressLines(quiet or as_json) as progress:
         columns = resolve_columns(data, settings.reading, progress.note)
         read, _ = _read(data, columns, progress)
         for path in settings.graphs.values():
             read_edges(path, read.names)
-        exogenous_nodes(settings.learner.get("exogenous"), read.names)
+        for key in ("exogenous", "adjust_for"):
+            exogenous_nodes(settings.learner.get(key), read.names, key)
+        states, ordered = [v.states for v in read.variables], [v.ordered for v in read.variables]
+        check_transitions(settings.learner.get("transitions"), read.names, states, ordered)
         found = check_values(read, settings.learner)
     if as_json:
         print_json(found)
@@ -145,7 +148,8 @@ def fit(
 
 def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     """Print what was found; returns the exit code."""
-    edges = [edge for edge in result.edges.to_pylist() if edge["probability"] > SHOWN]
+    given = result.manifest.get("adjusted_for", [])
+    edges = [e for e in result.edges.to_pylist() if e["probability"] > SHOWN and e["source"] not in given]
     if as_json:
         print_json(
             {
@@ -162,6 +166,8 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     elif not quiet:
         for line in edge_lines(edges):
             print(line)
+        if given:
+            print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
         for warning in result.manifest["warnings"]:
             print(f"note: {visible(warning)}")
         print(f"written to {visible(out)}")

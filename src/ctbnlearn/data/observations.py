@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import NO_CLOCK, Clock
+from ctbnlearn.data.interventions import Interventions, read_interventions
 from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
@@ -45,6 +46,8 @@ class Observations(Trajectories):
         Names of the trajectories; default 0, 1, ...
     clock
         What times mean: their unit, and the date at time 0 where they were dates. Default: nobody said.
+    interventions
+        When variables were set from outside; see `with_interventions`.
     """
 
     variables: tuple[Variable, ...]
@@ -53,6 +56,7 @@ class Observations(Trajectories):
     end: FloatArray
     ids: Sequence[Any] = ()
     clock: Clock = NO_CLOCK
+    interventions: Interventions | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -165,8 +169,34 @@ class Observations(Trajectories):
         shared: dict[Any, Any] = {}
         series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
-        clock = self.clock.select(chosen)
-        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids, clock)
+        clock, given = self.clock.select(chosen), self.interventions
+        given = None if given is None else given.select(chosen)
+        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids, clock, given)
+
+    def with_interventions(self, source: Any, trajectory: str | None = None) -> Observations:
+        """The same data, of which some variables were set from outside at times.
+
+        While a variable is set, its moves say nothing about what drives it, but it drives others.
+
+        Parameters
+        ----------
+        source
+            A table, as in `read_table`, with the columns trajectory, start, end, variable and, where known, value: the
+            state it was set to; otherwise what was seen says it. A blank start or end is that of the trajectory.
+        trajectory
+            Column of the trajectories' names; default: the one that is left beside the others.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> obs = Observations.from_likelihoods([[0.0, 1.0]], [[[[1, 0], [0.3, 0.7]]]], ["a"])
+        >>> set_to = pa.table({"unit": [0], "start": [0.5], "end": [0.8], "variable": ["a"], "value": [1]})
+        >>> len(obs.with_interventions(set_to).interventions)
+        1
+        """
+        window = self.start, self.end
+        found = read_interventions(source, self.ids, self.variables, window, self.clock, trajectory)
+        return replace(self, interventions=found)
 
     def with_noise(self, models: Mapping[str, NoiseModel]) -> Observations:
         """The same values seen through other observation models, {variable: model}."""

@@ -43,6 +43,7 @@ def read_table(
     sort: bool = False,
     allow_unseen: bool = False,
     missing: Sequence[str] = MISSING,
+    interventions: Any = None,
 ) -> Observations:
     """Read point observations with holes from a table.
 
@@ -84,6 +85,9 @@ def read_table(
         Accept declared states that never occur, and variables that were never seen.
     missing
         Words that stand for 'not seen', besides the blank cell; a declared state of that name goes first.
+    interventions
+        Table of when variables were set from outside, with the columns trajectory (named as here), start, end, variable
+        and, where known, value; see `Observations.with_interventions`.
 
     Returns
     -------
@@ -120,7 +124,8 @@ def read_table(
     if empty.size:
         where, who = table.place(int(np.argmax(rows.who == empty[0]))), shown(rows.ids[empty[0]])
         raise DataError(f"{where}: empty trajectory {who}: not one value was seen in it; leave it out")
-    return Observations(tuple(found), tuple(series), first, last, rows.ids, rows.clock or Clock())
+    obs = Observations(tuple(found), tuple(series), first, last, rows.ids, rows.clock or Clock())
+    return obs if interventions is None else obs.with_interventions(interventions, trajectory)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ class Seen(NamedTuple):
     """Windows and informative observations of all trajectories.
 
     Node i was seen in trajectory b at times[rows[i, b]:rows[i, b + 1]]; the log likelihoods of its states at row r are
-    log_likelihood[place[i] + r * cards[i] + x].
+    log_likelihood[place[i] + r * cards[i] + x]. It was set from outside from set_start[r] to set_end[r], to the state
+    set_value[r] (-1: not known), for r from set_rows[i, b] to set_rows[i, b + 1].
     """
 
     cards: Array  # (N,)
@@ -39,6 +40,10 @@ class Seen(NamedTuple):
     times: Array
     place: Array  # (N,)
     log_likelihood: Array
+    set_rows: Array  # (N, B + 1)
+    set_start: Array
+    set_end: Array
+    set_value: Array
 
 
 class Paths(NamedTuple):
@@ -114,7 +119,24 @@ def gather(obs: Observations) -> Seen:
         np.concatenate(times),
         np.array(place, np.int64),
         np.concatenate(tables),
+        *_gather_interventions(obs),
     )
+
+
+def _gather_interventions(obs: Observations) -> tuple[Array, Array, Array, Array]:
+    """Stretches set from outside, node by node."""
+    given, n = obs.interventions, obs.n_trajectories
+    rows = np.zeros((len(obs.variables), n + 1), np.int64)
+    if given is None or not len(given):
+        return rows, np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    order, total = [], 0
+    for i in range(len(rows)):
+        mine, bounds = given.of(i, n)
+        rows[i] = total + bounds
+        order.append(mine)
+        total += len(mine)
+    index = np.concatenate(order)
+    return rows, given.start[index].astype(float), given.end[index].astype(float), given.value[index].astype(np.int64)
 
 
 def make_net(cards: Sequence[int], most_parents: int, most_states: Sequence[int]) -> Net:
@@ -301,6 +323,6 @@ def refuse(obs: Observations, trajectory: int, node: int) -> None:
     """Raise where observations have probability zero."""
     raise DataError(
         f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: "
-        "`transitions` or the initial distribution rule out how its states follow each other; allow it or correct the "
-        "data"
+        "`transitions`, the initial distribution or an intervention rule out how its states follow each other; allow it "
+        "or correct the data"
     )

@@ -102,6 +102,18 @@ class FittedNetwork:
         still = {v.name for v, s in zip(obs.variables, obs.series) if s.noise.learned}
         return obs.with_noise({name: model for name, model in found.items() if name in still})
 
+    @staticmethod
+    def _refuse(data: Observations) -> None:
+        """Raise where data hold what only `StructureLearner` learns from."""
+        if data.interventions is not None:
+            raise ParameterError("interventions need StructureLearner, with inference by sampling")
+        still = [v.name for v, s in zip(data.variables, data.series) if s.noise.learned]
+        if still:
+            raise ParameterError(
+                f"variable {still[0]!r}: its observation model is to be learned, which StructureLearner does; give its "
+                "parameters here"
+            )
+
     def _set_noise(
         self,
         data: Any,

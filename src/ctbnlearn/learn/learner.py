@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ctbnlearn.arguments import generator, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Iterated, Method, Sampling, Star, as_method
+from ctbnlearn.interface import spoken
 from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
@@ -27,7 +29,7 @@ from ctbnlearn.result.history import History
 from ctbnlearn.structure.mixture import Mixture, as_mixture
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, exogenous_nodes
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -44,7 +46,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Edges that must not, or must, be there.
     exogenous : list of names or numbers, or None
         Variables that drive others but are driven by none, such as sex, cohort or weather: no edges into them. Their
-        own moves are learned without parents; `transitions={"sex": []}` says that one never moves.
+        own moves are learned without parents; `transitions={"sex": []}` says that one never moves. None: those that
+        were never seen to change within a trajectory; an empty list: none at all.
+    adjust_for : list of names or numbers, or None
+        Variables such as sex, arm or centre that are taken to be parents of all others: edges from them are given, and
+        have probability one; edges into them are left out. They do not count in `max_parents`.
     transitions : mapping or None
         Transitions that can happen: variable -> list of (from, to) state labels, 0/1 array [from, to], or "adjacent":
         between neighbours of states that have an order. All others of that variable have rate zero. Variables not named
@@ -118,6 +124,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         evidence of the paths drawn, averaged over sweeps; no measure of fit.
     history_ : History
         Objective after every step.
+    exogenous_, adjusted_for_ : list of names
+        Variables without parents, and those that are parents of all others.
     noise_ : dict
         Observation models by variable, those learned with what was found; states seen exactly have none.
     noise_parameters_ : list of dict
@@ -142,8 +150,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     have few joint states (eight binary variables); with more the paths depend on the parents in sets of noticeable
     weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
 
-    A variable that never changes says nothing of what drives it: the edges into it keep about their prior probability.
-    Name it in `exogenous` if it cannot be driven.
+    A variable that never changes says nothing of what drives it, and is taken as exogenous.
 
     Trajectories are scikit-learn's samples: `Pipeline`, `cross_val_score` and `GridSearchCV` work with `Paths` and
     `Observations`, and compare settings by `score` on trajectories held out.
@@ -166,6 +173,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         forbidden: Any = None,
         required: Any = None,
         exogenous: Any = None,
+        adjust_for: Any = None,
         transitions: Any = None,
         weights: Any = "posterior",
         inference: Any = "auto",
@@ -186,6 +194,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.forbidden = forbidden
         self.required = required
         self.exogenous = exogenous
+        self.adjust_for = adjust_for
         self.transitions = transitions
         self.weights = weights
         self.inference = inference
@@ -229,7 +238,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(self, data: Paths | Observations, y: Any = None) -> StructureLearner:
+    def fit(self, data: Paths | Observations, y: Any = None, *, interventions: Any = None) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
@@ -238,6 +247,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             `Paths` (complete) or `Observations` (points in time, holes, noise).
         y
             Ignored; there for scikit-learn.
+        interventions
+            Table of when variables were set from outside, as `Observations.with_interventions` takes it.
         """
         began = time.perf_counter()
         method, mixture = self._check()
@@ -245,9 +256,21 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
+        if interventions is not None:
+            if isinstance(data, Paths):
+                raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
+            data = data.with_interventions(interventions)
         rules = EdgeRules.build(
-            data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
+            data.names,
+            self.max_parents,
+            self.candidates,
+            self.forbidden,
+            self.required,
+            self.exogenous,
+            self.adjust_for,
+            never_changing(data),
         )
+        self._tell_exogenous(rules)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
         possible = check_transitions(self.transitions, data.names, states, ordered)
         start = given_initial(self.initial_distribution, data.variables)
@@ -267,12 +290,30 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
             else:
                 assert isinstance(self.inference_, Iterated)
+                if data.interventions is not None:
+                    raise ParameterError(
+                        f"interventions need inference by sampling, not {self.inference_.name}; set "
+                        f"{spoken('inference', '--inference')} to sampling"
+                    )
                 scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
                 self._fit_by_em(data, rules, scoring, possible, start, self.inference_)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    def _tell_exogenous(self, rules: EdgeRules) -> None:
+        """Keep who has no parents, and say who was taken to have none."""
+        self.exogenous_ = [rules.names[i] for i in rules.exogenous]
+        self.adjusted_for_ = [rules.names[i] for i in rules.adjusted]
+        given = {*exogenous_nodes(self.exogenous, rules.names), *rules.adjusted}
+        still = [rules.names[i] for i in rules.exogenous if i not in given]
+        if still:
+            example = spoken(f"adjust_for={still!r}", f"--adjust-for {','.join(still)}")
+            Progress(self.progress).say(
+                f"never changing within a trajectory, so that nothing drives it: {', '.join(still)}; {example} makes "
+                "it a parent of all others"
+            )
 
     def _check(self) -> tuple[Method | None, Mixture | None]:
         """Check the parameters that do not depend on the data; returns method and mixture weights, if any."""

@@ -65,6 +65,9 @@ def result_of(learner: Any, record: FitRecord) -> Result:
         known = {name: model for name, model in learner.noise_.items() if model.kind in KINDS}
         models = {name: plain(model.to_dict()) for name, model in known.items()}
         manifest["noise"] = {"models": models, "parameters": plain(learner.noise_parameters_)}
+    for key in ("exogenous", "adjusted_for"):
+        if getattr(learner, key + "_", None):
+            manifest[key] = list(getattr(learner, key + "_"))
     if learner.pools_ is not None:  # sets were made of these candidates alone
         manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

@@ -272,7 +272,7 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sam
 def leave_behind(run: Run, progress: Progress) -> None:
     """Let chains whose network has far less evidence go on from the one that has most."""
     task = run.chains[0].task
-    if prod(task.cards) > MOST_EXACT:
+    if prod(task.cards) > MOST_EXACT or task.obs.interventions is not None:
         return
     networks = [tuple(commonest([trail], i) for i in range(len(task.cards))) for trail in run.trails]
     if len(set(networks)) == 1:

@@ -13,8 +13,8 @@ ratio of i's equilibrium. speed says that i moves faster whichever way. Pairs an
 their posterior variance as weights, so that combinations that hardly occur have little say. Where j has more than two
 states, y is the one with the largest |push|.
 
-States without an order (words, say) give no sign: of two states the push is told as they are listed, of more not at all,
-since up and down mean nothing there.
+States without an order (words, say) give no sign: of two states the push is told as they are listed, of more not at
+all, since up and down mean nothing there.
 
 The parent set is the most probable one that holds j. A learner keeps the rates of a node's most probable set, and for
 every further edge with a probability above 0.05 those of the heaviest set with that edge. The interval at 95 % is that
@@ -56,13 +56,13 @@ class Effect(NamedTuple):
         loose = [v for v in (source, target) if not v.ordered]
         if not loose:
             return self
-        push = (self.effect, self.low, self.high)
         if any(v.n_states > 2 for v in loose):
-            push = (float("nan"),) * 3
-        return Effect(*push, self.speed, False)
+            return Effect(_NAN, _NAN, _NAN, self.speed, False)
+        return self._replace(ordered=False)
 
 
-UNKNOWN = Effect(*[float("nan")] * 4)
+_NAN = float("nan")
+UNKNOWN = Effect(_NAN, _NAN, _NAN, _NAN)
 
 
 def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effect:

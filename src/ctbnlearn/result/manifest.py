@@ -44,6 +44,8 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         rows = n_rows(data)
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
         out["values_per_variable"] = [len(s.values) for s in data.series]
+        if data.interventions is not None:
+            out["interventions"] = len(data.interventions)
     return {**out, "sha256": fingerprint(data)}
 
 
@@ -82,6 +84,9 @@ def fingerprint(data: Paths | Observations) -> str:
         for s in data.series:
             digest.update(repr(s.noise).encode())
             add(s.offsets, s.times, s.values)
+        if data.interventions is not None:
+            given = data.interventions
+            add(given.trajectory, given.node, given.start, given.end, given.value)
     return digest.hexdigest()
 
 

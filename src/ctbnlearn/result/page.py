@@ -49,7 +49,11 @@ def report_values(result: Result) -> dict[str, Any]:
         "names": list(result.names),
         "states": [[str(state) for state in v.states] for v in result.variables],
         "edge_probabilities": np.array(result.edge_probabilities),
-        "edges": [edge for edge in result.edges.to_pylist() if edge["probability"] >= LIGHTEST_EDGE],
+        "edges": [
+            e
+            for e in result.edges.to_pylist()
+            if e["probability"] >= LIGHTEST_EDGE and e["source"] not in manifest.get("adjusted_for", ())
+        ],
         "parent_sets": sets,
         "rates": rates,
         "objective": list(result.history.objective),
@@ -79,6 +83,8 @@ def summary(result: Result) -> dict[str, str]:
     if "total_time" in data:
         unit = f" {data['time_unit']}" if data.get("time_unit") else ""
         out["Time observed"] = f"{data['total_time']:.6g}{unit} in all, from {data['start']:.6g} to {data['end']:.6g}"
+    if result.manifest.get("adjusted_for"):
+        out["Adjusted for"] = ", ".join(result.manifest["adjusted_for"]) + " (parents of all others)"
     out["Edges above 0.5"] = str(int(result.graph(0.5).sum()))
     out["Objective"] = f"{result.objective:.6g}"
     sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"

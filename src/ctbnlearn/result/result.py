@@ -174,9 +174,10 @@ class Result:
 
         Columns: source, target, probability; effect, effect_low, effect_high: posterior log rate ratio with its 95 %
         interval, positive where the source drives the target to its later states; sign: "+", "-" or empty where the
-        interval holds zero or the states of either have no order (`Variable.ordered`); speed: log rate ratio whichever way the target moves. An effect is that under the most
-        probable parent set with the edge; it is empty where no rates are kept under such a set, as for edges of little
-        probability. `ctbnlearn.result.effects` has the definitions.
+        interval holds zero or the states of either have no order (`Variable.ordered`); speed: log rate ratio whichever
+        way the target moves. An effect is that under the most probable parent set with the edge; it is empty where no
+        rates are kept under such a set, as for edges of little probability. `ctbnlearn.result.effects` has the
+        definitions.
         """
         import pyarrow as pa
 
