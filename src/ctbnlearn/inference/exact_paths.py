@@ -34,8 +34,9 @@ class Chain(NamedTuple):
 class ExactPaths(PathInference):
     """Paths on the joint chain; no effort is spared, and nothing is kept between E-steps."""
 
-    def __init__(self, obs: Observations) -> None:
+    def __init__(self, obs: Observations, queries: FloatArray | None = None) -> None:
         self.obs = obs
+        self.queries = np.empty((obs.n_trajectories, 0)) if queries is None else queries
 
     def describe(self) -> str:
         """How many states the chain has."""
@@ -43,6 +44,22 @@ class ExactPaths(PathInference):
 
     def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:
         """Log of the probability that is left of every trajectory, and expected statistics."""
+        statistics, values = exact.expect(self._chain(rates), self.obs)
+        return Expectation(values, statistics, PathPosterior(rates, effort))
+
+    def marginals_of(self, paths: PathPosterior) -> FloatArray:
+        """Posterior of the chain at the times asked for."""
+        found = exact.posterior(self._chain(paths.rates), self.obs, self.queries)
+        out = np.zeros((*self.queries.shape, len(found), max(paths.rates.cards)))
+        for i, share in enumerate(found.values()):
+            out[..., i, : share.shape[-1]] = share
+        return out
+
+    def see(self, obs: Observations) -> None:
+        """Take other observations."""
+        self.obs = obs
+
+    def _chain(self, rates: PathRates) -> Chain:
         cims = []
         for card, geometric, arithmetic in zip(rates.cards, rates.geometric, rates.arithmetic):
             off, diagonal = ~np.eye(card, dtype=bool), np.arange(card)
@@ -51,9 +68,7 @@ class ExactPaths(PathInference):
             cims.append(cim)
         variables = tuple(self.obs.variables)
         initial = InitialDistribution.build(variables, {v.name: p for v, p in zip(variables, rates.initial)})
-        chain = Chain(variables, tuple(rates.cards), rates.parents, cims, initial)
-        statistics, values = exact.expect(chain, self.obs)
-        return Expectation(values, statistics, PathPosterior(rates, effort))
+        return Chain(variables, tuple(rates.cards), rates.parents, cims, initial)
 
     def arrays(self, paths: PathPosterior) -> dict[str, Any]:
         """Nothing is kept."""

@@ -323,6 +323,6 @@ def refuse(obs: Observations, trajectory: int, node: int) -> None:
     """Raise where observations have probability zero."""
     raise DataError(
         f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: "
-        "`transitions`, the initial distribution or an intervention rule out how its states follow each other; allow it "
-        "or correct the data"
+        "`transitions`, the initial distribution or an intervention rule out how its states follow each other; allow "
+        "it or correct the data"
     )

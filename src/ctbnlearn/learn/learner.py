@@ -369,6 +369,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
+        from ctbnlearn.learn.noise_draws import mean_models, parameter_rows
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
@@ -377,9 +378,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             where = Device.find(self.device, self.precision)
             given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
             checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
-        last = fit_incomplete(
+        last, draws = fit_incomplete(
             data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
+        self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         belief, statistics = last.belief, last.found.statistics
         self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
