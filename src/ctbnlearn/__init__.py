@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from ctbnlearn import plot as plot
     from ctbnlearn import variational as variational
     from ctbnlearn.data.complete import read_paths as read_paths
+    from ctbnlearn.data.description import describe as describe
     from ctbnlearn.data.noise import GaussianNoise as GaussianNoise
     from ctbnlearn.data.noise import LabelNoise as LabelNoise
+    from ctbnlearn.data.noise import Levels as Levels
     from ctbnlearn.data.noise import PoissonNoise as PoissonNoise
     from ctbnlearn.data.noise import ThresholdNoise as ThresholdNoise
     from ctbnlearn.data.observations import Observations as Observations
@@ -61,6 +63,7 @@ _HOME = {
     "Exact": "inference.methods",
     "GaussianNoise": "data.noise",
     "LabelNoise": "data.noise",
+    "Levels": "data.noise",
     "MeanField": "inference.methods",
     "Mixture": "structure.mixture",
     "Observations": "data.observations",
@@ -78,6 +81,7 @@ _HOME = {
     "ThresholdNoise": "data.noise",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
+    "describe": "data.description",
     "edge_scores": "structure.metrics",
     "hill_climb": "structure.search",
     "interpolated_aupr": "structure.metrics",

@@ -13,11 +13,14 @@ class DataError(CtbnlearnError):
 
 
 class MeasuredColumnError(DataError):
-    """A column of many different numbers, which needs an observation model or cuts; `variable` is its name."""
+    """A column of many different numbers, which needs an observation model or cuts.
 
-    def __init__(self, message: str, variable: str) -> None:
+    `variable` is its name, `advice` what to add for it.
+    """
+
+    def __init__(self, message: str, variable: str, advice: str) -> None:
         super().__init__(message)
-        self.variable = variable
+        self.variable, self.advice = variable, advice
 
 
 class DataWarning(UserWarning):

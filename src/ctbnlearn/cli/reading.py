@@ -9,7 +9,7 @@ from typing import Any
 from ctbnlearn.cli.settings import FOREIGN
 from ctbnlearn.data.complete import read_paths
 from ctbnlearn.data.messages import named, shown
-from ctbnlearn.data.noise import GaussianNoise, LabelNoise, NoiseModel, PoissonNoise, ThresholdNoise
+from ctbnlearn.data.noise import GaussianNoise, LabelNoise, Levels, NoiseModel, PoissonNoise, ThresholdNoise
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
@@ -130,7 +130,7 @@ def _with_levels(noise: Any, levels: Mapping[str, Any]) -> Any:
     for name in noise or {}:
         if name in levels:
             raise ParameterError(f"--noise and --levels both speak of {shown(name)}; give one of them")
-    return {**(noise or {}), **{name: GaussianNoise(n_states=n) for name, n in levels.items()}}
+    return {**(noise or {}), **{name: Levels(n) for name, n in levels.items()}}
 
 
 def _texts_by_name(texts: Any) -> list[tuple[str, Any]]:

@@ -33,6 +33,7 @@ class Spec:
     model: NoiseModel
     allow_unseen: bool
     ordered: bool = False
+    lenient: bool = False
     cuts: Cuts | None = None
 
     @property
@@ -77,7 +78,7 @@ def read_specs(
             if isinstance(labels, (str, bytes)) or not isinstance(labels, (Sequence, np.ndarray)):
                 raise ParameterError(f"states of {name!r} must be a list of labels, not {shown(labels)}")
             labels = Variable(name, tuple(labels)).states
-        specs.append(Spec(name, labels, model, allow_unseen, labels is not None, cuts.get(name)))
+        specs.append(Spec(name, labels, model, allow_unseen, labels is not None, name in ranked, cuts.get(name)))
     return specs
 
 
@@ -145,7 +146,7 @@ def _labelled(table: Source, spec: Spec, column: str, cells: Cells, rows: Order,
         if declared is not None:
             problem = (
                 f"{shown(cells.labels[cells.codes[row]])} is not a state of {spec.name!r}, whose states are "
-                f"{named(alphabet)}; correct it, or add it to states"
+                f"{named(alphabet)}; correct it, or add it to {spoken('states', '--ordered')}"
             )
         raise DataError(f"{table.place(row, column)}: {problem}")
     if declared is None:
@@ -160,7 +161,9 @@ def _labelled(table: Source, spec: Spec, column: str, cells: Cells, rows: Order,
             )
     if model is None and not spec.allow_unseen:
         unseen = [alphabet[k] for k in sorted(set(range(len(alphabet))) - set(place))]
-        if 0 < len(unseen) < len(alphabet):
+        if 0 < len(unseen) < len(alphabet) and spec.lenient:
+            warnings.warn(f"{where}: the state {shown(unseen[0])} never occurs", DataWarning, stacklevel=2)
+        elif 0 < len(unseen) < len(alphabet):
             raise DataError(
                 f"{where}: the declared state {shown(unseen[0])} never occurs; check its spelling, take it out "
                 "of states, or pass allow_unseen=True"

@@ -19,6 +19,7 @@ from ctbnlearn.interface import spoken
 
 HOLE, UNKNOWN = -1, -2  # in place of a state's number: not seen; cannot be a state
 MANY_NUMBERS = 7  # more different numbers than this are a measurement or a count, not states
+MOST_DECLARED = 32
 MANY_WORDS = 256
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _TRUTH = ({"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"})
@@ -75,18 +76,17 @@ def look_alike(labels: Sequence[Label]) -> list[Label]:
     return next((group for group in groups.values() if len(group) > 1), [])
 
 
+def levels_option(name: str) -> str:
+    """How to ask for learned levels of a column."""
+    return spoken(f"noise={{{name!r}: Levels(3)}}", f"--levels {name}=3")
+
+
 def measured(name: str, numbers: Sequence[float]) -> str:
     """What to do about a column of many different numbers: the options to add."""
     cuts = suggest_cuts(np.asarray(numbers, float))
-    count = all(float(v).is_integer() and v >= 0 for v in numbers)
-    levels = spoken(f"noise={{{name!r}: GaussianNoise(n_states=3)}}", f"--levels {name}=3")
+    levels = levels_option(name)
     cut = spoken(f"cut={{{name!r}: [{', '.join(cuts)}]}}", f"--cut {name}={','.join(cuts)}")
-    counts = spoken(f"noise={{{name!r}: PoissonNoise(n_states=3)}}", f"--noise {name}=poisson:3")
-    return (
-        f"learn its levels with {levels}"
-        + (f", or as a count with {counts}" if count else "")
-        + f"; cut it into states with {cut}; or leave it out"
-    )
+    return f"learn its levels with {levels}, or cut it into states with {cut}, or leave it out"
 
 
 def check_discovered(name: str, where: str, labels: tuple[Label, ...], also: str) -> None:
@@ -102,11 +102,11 @@ def check_discovered(name: str, where: str, labels: tuple[Label, ...], also: str
         )
     if not isinstance(labels[0], (str, bool)) and len(labels) > MANY_NUMBERS:
         numbers = [float(v) for v in labels]
-        states = spoken("states=", "--ordered")
+        few = f", or declare all of them with {spoken('states=', '--ordered')}" if len(labels) <= MOST_DECLARED else ""
         raise MeasuredColumnError(
-            f"{where} has {len(labels)} different numbers, too many for states: {measured(name, numbers)}, or declare "
-            f"all of them with {states}",
+            f"{where} has {len(labels)} different numbers, too many for states: {measured(name, numbers)}{few}",
             name,
+            levels_option(name),
         )
     if len(labels) > MANY_WORDS:
         raise DataError(f"{where} has {len(labels)} different words, too many for states; leave the column out")

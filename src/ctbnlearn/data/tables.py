@@ -64,7 +64,7 @@ def read_table(
         The states of a variable in order, {name: [labels]}. Default: the labels found; numbers by size, ordered
         categories in their order, words by their letters, which is not an order: an effect on them has no sign.
     ordered
-        The same, for states that must all be there; another name on the command line's account.
+        The same, where some of the states may never occur; that is remarked on.
     cut
         Numbers at which a measured column is cut into states, {name: [3, 7]}: under 3, 3 to 7, 7 and over.
     time_unit
@@ -157,7 +157,7 @@ def all_or_none(columns: Iterable[Callable[[], tuple[Column, Block]]]) -> Iterat
         if not refused:
             yield found
     if len(refused) > 1:
-        others = ", ".join(repr(p.variable) for p in refused[1:])
+        others = ", ".join(f"{p.variable!r} ({p.advice})" for p in refused[1:])
         raise DataError(f"{refused[0]}; likewise {others}")
     if refused:
         raise refused[0]

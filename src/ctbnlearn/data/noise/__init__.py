@@ -4,6 +4,7 @@ from ctbnlearn.data.noise.choice import bind_noise, check_likelihoods, choose_no
 from ctbnlearn.data.noise.exact import ExactStates, RawLikelihoods
 from ctbnlearn.data.noise.gaussian import GaussianNoise
 from ctbnlearn.data.noise.label import LabelNoise
+from ctbnlearn.data.noise.levels import Levels
 from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel
 from ctbnlearn.data.noise.poisson import PoissonNoise
 from ctbnlearn.data.noise.saved import noise_from_dict
@@ -14,6 +15,7 @@ __all__ = [
     "GaussianNoise",
     "LabelNoise",
     "LearnedNoise",
+    "Levels",
     "NoiseModel",
     "PoissonNoise",
     "RawLikelihoods",

@@ -25,13 +25,13 @@ from ctbnlearn.data.noise.model import (
     fit_mixture,
     level_labels,
     rising,
+    sample_of,
 )
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
 
 LEVEL_VARIANCE = 9.0  # of the prior of levels, in variances of the column
 SHAPE, RATE = 1.0, 0.1  # inverse gamma prior of the variance, in variances of the column
-MOST_VALUES = 50_000  # looked at for a start
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class GaussianNoise(LearnedNoise):
         assert self.learn is not None
         if "values" not in self.learn:
             return known._near(signal)
-        few = values if len(values) <= MOST_VALUES else np.random.default_rng(0).choice(values, MOST_VALUES, False)
+        few = sample_of(values)
         sizes = range(FEWEST, MOST + 1) if self.n_states == AUTO else [int(self.n_states or FEWEST)]
         best, least = None, np.inf
         for size in sizes:

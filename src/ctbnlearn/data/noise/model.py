@@ -24,6 +24,7 @@ from ctbnlearn.errors import ParameterError
 LEVELS = {2: ("low", "high"), 3: ("low", "medium", "high")}
 AUTO = "auto"  # in place of a number of states: choose it
 FEWEST, MOST = 2, 4  # states tried
+MOST_VALUES = 50_000  # looked at for a start
 
 
 class NoiseModel(ABC):
@@ -119,6 +120,11 @@ def check_states(n_states: Any, who: str) -> int | str | None:
 def level_labels(n_states: int) -> tuple[Label, ...]:
     """Names of learned levels, lowest first."""
     return LEVELS.get(n_states) or tuple(f"level {k + 1}" for k in range(n_states))
+
+
+def sample_of(values: NDArray[Any]) -> NDArray[Any]:
+    """The values, or so many of them as are looked at for a start."""
+    return values if len(values) <= MOST_VALUES else np.random.default_rng(0).choice(values, MOST_VALUES, False)
 
 
 def fit_mixture(model: LearnedNoise, values: NDArray[Any], n_states: int) -> tuple[Any, float]:

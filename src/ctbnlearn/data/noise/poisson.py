@@ -24,11 +24,10 @@ from ctbnlearn.data.noise.model import (
     fit_mixture,
     level_labels,
     rising,
+    sample_of,
 )
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
-
-MOST_VALUES = 50_000  # looked at for a start
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class PoissonNoise(LearnedNoise):
         mean = float(np.mean(values)) if len(values) else 1.0
         if len(values) and len(np.unique(values)) < 2:
             raise DataError(f"{where}: all its counts are equal, so no levels can be told apart; leave it out")
-        few = values if len(values) <= MOST_VALUES else np.random.default_rng(0).choice(values, MOST_VALUES, False)
+        few = sample_of(values)
         best, least = None, np.inf
         for size in range(FEWEST, MOST + 1) if self.n_states == AUTO else [int(self.n_states or FEWEST)]:
             rising_ = tuple(mean * (1.0 + np.arange(size)))
