@@ -16,6 +16,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.opening import open_source
+from ctbnlearn.data.ragged import owner, take_blocks
 from ctbnlearn.data.source import Source
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError
@@ -27,7 +28,7 @@ UNKNOWN = -1  # in place of a value
 
 @dataclass(frozen=True, eq=False)
 class Interventions:
-    """Stretches during which variables were set from outside, by trajectory, variable and time.
+    """Stretches during which variables were set from outside, in order of trajectory, variable and time.
 
     Attributes
     ----------
@@ -50,10 +51,9 @@ class Interventions:
 
     def select(self, chosen: IntArray) -> Interventions:
         """Those of some trajectories, which are counted anew."""
-        parts = [np.flatnonzero(self.trajectory == k) for k in chosen]
-        rows = np.concatenate([np.empty(0, np.int64), *parts])
-        who = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return Interventions(who, self.node[rows], self.start[rows], self.end[rows], self.value[rows])
+        blocks = np.searchsorted(self.trajectory, np.arange(max(int(np.max(chosen, initial=0)) + 2, 1)))
+        rows, offsets = take_blocks(blocks, np.asarray(chosen))
+        return Interventions(owner(offsets), self.node[rows], self.start[rows], self.end[rows], self.value[rows])
 
     def of(self, node: int, n_trajectories: int) -> tuple[IntArray, IntArray]:
         """Rows of a variable in order of trajectory and time, and where those of each trajectory begin."""

@@ -200,7 +200,7 @@ class GaussianNoise(LearnedNoise):
         """Per state the number of values, their sum and their sum of squares, standardised: (n_states, 3)."""
         mean, sd = self.column or (0.0, 1.0)
         z = (self._signal(values) - mean) / sd
-        return np.stack([weights.sum(0), z @ weights, (z * z) @ weights], axis=1)
+        return (np.stack([np.ones(len(z)), z, z * z]) @ weights).T
 
     def draw(self, sums: FloatArray, rng: np.random.Generator) -> GaussianNoise:
         """Levels given the variance, each between its neighbours; then the variance given the levels."""

@@ -128,7 +128,7 @@ class PoissonNoise(LearnedNoise):
 
     def sums(self, values: NDArray[Any], weights: FloatArray) -> FloatArray:
         """Per state the number of counts and their sum, (n_states, 2)."""
-        return np.stack([weights.sum(0), np.asarray(values, float) @ weights], axis=1)
+        return (np.stack([np.ones(len(values)), np.asarray(values, float)]) @ weights).T
 
     def draw(self, sums: FloatArray, rng: np.random.Generator) -> PoissonNoise:
         """Each rate from its Gamma posterior, between its neighbours."""
