@@ -196,6 +196,8 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         if not tables or tables[0].prior is None:
             continue
         jumps = tables[0].expected_transitions
+        if jumps < 1 and len(result.parent_sets[i]) == 1:  # it never moves, and nothing could drive it
+            continue
         if jumps < tables[0].prior[0] * tables[0].possible.sum():
             prior_led.append(name)
             if len(result.parent_sets[i]) > 1:
