@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.noise.gaussian import GaussianNoise
-from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, check_states, fit_mixture, sample_of
+from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, check_states, sample_of
 from ctbnlearn.data.noise.poisson import PoissonNoise
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
@@ -69,6 +69,12 @@ class Levels(NoiseModel):
 
 def criterion(model: Any, values: FloatArray) -> float:
     """The Bayesian information criterion of a model and the shares of its states, fitted to values."""
-    few, size = sample_of(values), len(model.state_labels())
-    n_numbers = len(model.parameters()) + size - 1
-    return -2 * fit_mixture(model, few, size)[1] + n_numbers * float(np.log(max(len(few), 2)))
+    few = sample_of(values)
+    table = model.log_likelihood(few)
+    share = np.full(table.shape[1], 1 / table.shape[1])
+    for _ in range(50):  # EM of the shares alone
+        joint = table + np.log(np.maximum(share, 1e-300))
+        total = np.logaddexp.reduce(joint, axis=1)
+        share = np.exp(joint - total[:, None]).mean(0)
+    n_numbers = len(model.parameters()) + len(share) - 1
+    return -2 * float(total.sum()) + n_numbers * float(np.log(max(len(few), 2)))

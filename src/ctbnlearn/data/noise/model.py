@@ -24,7 +24,7 @@ from ctbnlearn.errors import ParameterError
 LEVELS = {2: ("low", "high"), 3: ("low", "medium", "high")}
 AUTO = "auto"  # in place of a number of states: choose it
 FEWEST, MOST = 2, 4  # states tried
-MOST_VALUES = 50_000  # looked at for a start
+MOST_VALUES = 10_000  # looked at for a start
 
 
 class NoiseModel(ABC):
@@ -148,7 +148,7 @@ def fit_mixture(model: LearnedNoise, values: NDArray[Any], n_states: int) -> tup
             weights = np.exp(joint - total[:, None])
             old, value = value, float(total.sum())
             found, share = found.fit(found.sums(values, weights)), weights.mean(0)
-            if value - old < 1e-6 * len(values):
+            if value - old < 1e-5 * len(values):
                 break
         if best is None or value > best[1]:
             best = found, value
