@@ -180,7 +180,6 @@ def test_check_points_at_what_never_changes(run, tmp_path):
     (tmp_path / "d.csv").write_text("id,time,sex,job\n1,0,f,0\n1,1,f,1\n2,0,m,1\n2,4,m,0\n")
     _, out, _ = run("learn", tmp_path / "d.csv", "--check")
     assert "sex       2 states: 'f', 'm'; never changes within a trajectory" in out
-    )
     assert "job       2 states: 0, 1; 2 changes" in out
 
 
