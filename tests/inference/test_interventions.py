@@ -174,3 +174,19 @@ def test_what_happens_while_a_variable_is_set_does_not_count_for_it():
     np.testing.assert_allclose(pools.dwell.reshape(3, 4, 2), dwell, atol=1e-12)
     np.testing.assert_array_equal(pools.moves.reshape(3, 4, 2, 2), moves)
     assert moves.sum() < paths.n_transitions
+
+
+def test_a_variable_that_is_let_go_may_move_before_it_is_seen_again():
+    """Set to 0 until shortly before it is seen in another state: there must be a path for it from the start."""
+    n = 200
+    rows = {
+        "id": np.repeat(np.arange(n), 3),
+        "time": np.tile([0.0, 1.0, 2.0], n),
+        "a": np.tile([1, 0, 1], n),
+        "b": np.tile([0, 1, 0], n),
+    }
+    clamp = {"id": np.arange(n), "start": [0.5] * n, "end": [1.95] * n, "variable": ["a"] * n, "value": [0] * n}
+    obs = cl.read_table(pa.table(rows), trajectory="id", interventions=pa.table(clamp))
+    net = cl.CTBN(obs.variables, {"a": [], "b": []}, {"a": [[-1, 1], [1, -1]], "b": [[-1, 1], [1, -1]]})
+    found = sampled.smooth(net, obs, [1.0, 1.9, 2.0], sweeps=20, burn_in=5)
+    np.testing.assert_array_equal(found["a"][..., 1], np.tile([0.0, 0.0, 1.0], (n, 1)))

@@ -196,11 +196,14 @@ def make_start(cards: Sequence[int], initial: InitialDistribution) -> Start:
 def first_paths(obs: Observations, seen: Seen, seed: Any) -> Paths:
     """Paths at rest with as many virtual jumps in every gap between observations as a node has states.
 
+    Where a node is let go that was set from outside, a gap begins, too: it may have to move before it is seen next.
+
     The first draw under a network without edges turns them into paths that the observations allow.
     """
     random = streams(seed, obs.n_trajectories)
     n, b = len(seen.cards), obs.n_trajectories
-    count = np.ascontiguousarray((np.diff(seen.rows, axis=1).T + 1) * seen.cards)
+    gaps = np.diff(seen.rows, axis=1) + np.diff(seen.set_rows, axis=1) + 1
+    count = np.ascontiguousarray(gaps.T * seen.cards)
     slots = np.maximum(2 * count, LEAST_SLOTS)
     first = np.concatenate([[0], np.cumsum(slots.reshape(-1))])
     total = int(first[-1])
@@ -224,8 +227,15 @@ def _scatter(seen: Seen, paths: Paths) -> None:
     for b in range(len(seen.start)):
         for i in range(n):
             low, k = seen.start[b], paths.first[b, i]
-            for r in range(seen.rows[i, b], seen.rows[i, b + 1] + 1):
-                high = seen.end[b] if r == seen.rows[i, b + 1] else seen.times[r]
+            r, s = seen.rows[i, b], seen.set_rows[i, b]
+            last, s_last = seen.rows[i, b + 1], seen.set_rows[i, b + 1]
+            for _ in range(last - r + s_last - s + 1):
+                high = seen.times[r] if r < last else seen.end[b]
+                if s < s_last and seen.set_end[s] < high:
+                    high = seen.set_end[s]
+                    s += 1
+                else:
+                    r += 1
                 if high > low:
                     for m in range(seen.cards[i]):
                         paths.times[k] = low + (high - low) * (m + uniform(paths.random[b])) / seen.cards[i]
