@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from ctbnlearn import plot as plot
     from ctbnlearn import variational as variational
     from ctbnlearn.data.complete import read_paths as read_paths
+    from ctbnlearn.data.description import describe as describe
     from ctbnlearn.data.noise import GaussianNoise as GaussianNoise
     from ctbnlearn.data.noise import LabelNoise as LabelNoise
+    from ctbnlearn.data.noise import Levels as Levels
+    from ctbnlearn.data.noise import PoissonNoise as PoissonNoise
+    from ctbnlearn.data.noise import ThresholdNoise as ThresholdNoise
     from ctbnlearn.data.observations import Observations as Observations
     from ctbnlearn.data.observations import observe as observe
     from ctbnlearn.data.paths import Paths as Paths
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
-    from ctbnlearn.data.threshold import ThresholdNoise as ThresholdNoise
     from ctbnlearn.data.variables import Variable as Variable
     from ctbnlearn.data.writers import write_paths as write_paths
     from ctbnlearn.data.writers import write_table as write_table
@@ -63,10 +66,12 @@ _HOME = {
     "GaussianNoise": "data.noise",
     "HillClimb": "learn.searches",
     "LabelNoise": "data.noise",
+    "Levels": "data.noise",
     "MeanField": "inference.methods",
     "Mixture": "structure.mixture",
     "Observations": "data.observations",
     "Paths": "data.paths",
+    "PoissonNoise": "data.noise",
     "ProjectedPrior": "structure.prior",
     "RateTable": "result.rate_table",
     "Result": "result.result",
@@ -77,9 +82,10 @@ _HOME = {
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
     "Tabu": "learn.searches",
-    "ThresholdNoise": "data.threshold",
+    "ThresholdNoise": "data.noise",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
+    "describe": "data.description",
     "edge_scores": "structure.metrics",
     "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",

@@ -12,6 +12,21 @@ class DataError(CtbnlearnError):
     """A table, file or array that cannot be read as trajectories or observations."""
 
 
+class MeasuredColumnError(DataError):
+    """A column of many different numbers, which needs an observation model or cuts.
+
+    `variable` is its name, `advice` what to add for it.
+    """
+
+    def __init__(self, message: str, variable: str, advice: str) -> None:
+        super().__init__(message)
+        self.variable, self.advice = variable, advice
+
+
+class DataWarning(UserWarning):
+    """Something in a table that is probably not meant."""
+
+
 class ModelError(CtbnlearnError):
     """A network that is not a CTBN: bad rates, unknown parents, duplicate names, a bad file."""
 

@@ -2,6 +2,7 @@
 
 from ctbnlearn.report.convergence import plot_convergence
 from ctbnlearn.report.curves import plot_edge_scores
+from ctbnlearn.report.description import plot_description
 from ctbnlearn.report.heatmap import plot_edge_probabilities
 from ctbnlearn.report.network import plot_network
 from ctbnlearn.report.parent_sets import plot_parent_sets
@@ -10,6 +11,7 @@ from ctbnlearn.report.trajectory import plot_trajectory
 
 __all__ = [
     "plot_convergence",
+    "plot_description",
     "plot_edge_probabilities",
     "plot_edge_scores",
     "plot_network",

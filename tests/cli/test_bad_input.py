@@ -49,7 +49,7 @@ TABLES = {
     "events without their columns": (GOOD, ["--format", "events"], "there is no column 'variable'"),
     "not pyctbn": (GOOD, ["--format", "pyctbn"], "d.csv"),
     "pyctbn with columns": (GOOD, ["--format", "pyctbn", "--time", "t"], "leave out 'time'"),
-    "unknown noise": (GOOD, ["--noise", "a=poisson:1"], "'poisson:1' is not an observation model"),
+    "unknown noise": (GOOD, ["--noise", "a=gamma:1"], "'gamma:1' is not an observation model"),
     "noise without a number": (GOOD, ["--noise", "a=gaussian"], "'gaussian' is not an observation model"),
     "negative variance": (GOOD, ["--noise", "a=gaussian:-1:0,1"], "variance must be positive"),
     "threshold without its spread": (GOOD, ["--noise", "a=threshold:1"], "'threshold:1' is not an observation model"),

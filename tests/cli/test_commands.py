@@ -164,10 +164,12 @@ def test_check_says_what_was_understood(run, tmp_path):
     assert "trajectories:  2" in out
     assert "from 0 to 4, 6 in all" in out
     assert "8 of 10 cells in 5 rows (20.0% missing)" in out
-    assert "pain      2 states: 'mild', 'none'; 2 changes; 20.0% missing; 2.0 observations per dwell" in out
+    assert "pain      2 states: 'mild', 'none'; 2 changes\n" in out
+    assert "visits:        5, 2.5 in a typical trajectory" in out
+    assert "pain      20.0% missing; " in out
     found = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json")[1])
     assert found["variables"][1] == {
-        "name": "job", "states": [0, 1], "seen": 4, "missing": pytest.approx(0.2), "changes": 2, "per_dwell": 2.0,
+        "name": "job", "states": [0, 1], "seen": 4, "missing": pytest.approx(0.2), "changes": 2,
     }  # fmt: skip
     assert found["memory_bytes"] > 0
     assert found["seconds"] > 0
@@ -177,7 +179,7 @@ def test_check_says_what_was_understood(run, tmp_path):
 def test_check_points_at_what_never_changes(run, tmp_path):
     (tmp_path / "d.csv").write_text("id,time,sex,job\n1,0,f,0\n1,1,f,1\n2,0,m,1\n2,4,m,0\n")
     _, out, _ = run("learn", tmp_path / "d.csv", "--check")
-    assert "sex       2 states: 'f', 'm'; never changes (can anything drive it? see --exogenous)" in out
+    assert "sex       2 states: 'f', 'm'; never changes within a trajectory" in out
     assert "job       2 states: 0, 1; 2 changes" in out
 
 

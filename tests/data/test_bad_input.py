@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 from ctbnlearn.data.complete import read_paths
-from ctbnlearn.data.noise import GaussianNoise, LabelNoise, RawLikelihoods
+from ctbnlearn.data.noise import GaussianNoise, LabelNoise, RawLikelihoods, ThresholdNoise
 from ctbnlearn.data.pyagrum import read_pyagrum
 from ctbnlearn.data.pyctbn import read_pyctbn
 from ctbnlearn.data.tables import read_table
-from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.errors import DataError, ParameterError
+
+WIDE = "id,time,a,b\n1,0,x,0\n1,1.5,y,1\n"
 
 GOOD = "id,time,a,b\n1,0,x,0\n1,1,y,1\n"
 GAUSS = GaussianNoise(0.2, (-1, 1))
@@ -69,13 +70,35 @@ CASES = {
         ["line 3", "'time'", "'soon'", "number", "correct"],
     ),
     "decimal comma": ("id;time;a\n1;0,5;x\n1;1;y\n", {}, DataError, ["line 2", "'0,5'", "decimal point"]),
-    "time is a date": (
-        "id,time,a\n1,2020-01-31,x\n",
+    "time is no ISO date": ("id,time,a\n1,31.1.2020,x\n", {}, DataError, ["line 2", "'31.1.2020'", "2024-03-31"]),
+    "time is a clock": ("id,time,a\n1,12:30,x\n", {}, DataError, ["line 2", "'12:30'", "date", "2024-03-31"]),
+    "dates and numbers": (
+        "id,time,a\n1,2020-01-31,x\n1,17,y\n",
         {},
         DataError,
-        ["line 2", "date", "convert", "days since start"],
+        ["line 3", "'17'", "beside the others", "2024-03-31"],
     ),
-    "time is a clock": ("id,time,a\n1,12:30,x\n", {}, DataError, ["line 2", "convert", "number"]),
+    "numbers and dates": ("id,time,a\n1,17,y\n1,2020-01-31,x\n", {}, DataError, ["line 3", "date", "number"]),
+    "offset here, none there": (
+        "id,time,a\n1,2020-01-31T00:00,x\n1,2020-02-01T00:00+01:00,y\n",
+        {},
+        DataError,
+        ["line 3", "offset", "all or in none"],
+    ),
+    "dates out of order": (
+        "id,time,a\n1,2020-01-31,x\n1,2020-01-30,y\n",
+        {},
+        DataError,
+        ["line 3", "2020-01-30", "2020-01-31", "sort"],
+    ),
+    "end is no date": ("id,time,a,e\n1,2020-01-31,x,5\n", {"end": "e"}, DataError, ["end", "both be dates"]),
+    "bad unit": (WIDE, {"time_unit": "fortnights"}, ParameterError, ["time_unit", "weeks", "'fortnights'"]),
+    "cut unknown": (WIDE, {"cut": {"z": [1]}}, ParameterError, ["cut", "'z'", "known"]),
+    "cut not rising": (WIDE, {"cut": {"b": [3, 1]}}, ParameterError, ["cut", "'b'", "rising"]),
+    "cut words": (WIDE, {"cut": {"a": [1]}}, DataError, ["'a'", "not a number"]),
+    "cut and states": (WIDE, {"cut": {"b": [1]}, "states": {"b": [0, 1]}}, ParameterError, ["'b'", "cut", "states"]),
+    "ordered unknown": (WIDE, {"ordered": {"z": [1]}}, ParameterError, ["ordered", "'z'", "known"]),
+    "ordered misses one": (WIDE, {"ordered": {"b": [1, 2]}}, DataError, ["line 2", "'0'", "not a state"]),
     "time is blank": (
         "id,time,a\n1,0,x\n\n1,,y\n",
         {},
@@ -346,10 +369,9 @@ FRAMES = {
     "pandas names twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, DataError, ["twice", "rename"]),
     "mixed column": (pd.DataFrame({"time": [0, 1], "a": [1, "x"]}), {}, DataError, ["'a'", "one type"]),
     "empty frame": (pl.DataFrame({"time": [], "a": []}), {}, DataError, ["table", "no rows"]),
-    "date times": (pl.DataFrame({"time": [DAY], "a": ["x"]}), {}, DataError, ["'time'", "date", "convert"]),
     "date states": (pl.DataFrame({"time": [0], "a": [DAY]}), {}, DataError, ["'a'", "date"]),
-    "timestamps": (
-        pd.DataFrame({"time": pd.to_datetime(["2020-01-01"]), "a": ["x"]}),
+    "spans of time": (
+        pd.DataFrame({"time": pd.to_timedelta([1, 2], "D"), "a": ["x", "y"]}),
         {},
         DataError,
         ["'time'", "days since start"],

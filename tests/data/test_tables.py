@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import ctbnlearn as cl
-from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise
+from ctbnlearn.data.noise import ExactStates, GaussianNoise, LabelNoise, ThresholdNoise
 from ctbnlearn.data.series import HoledSeries
 from ctbnlearn.data.tables import read_table
-from ctbnlearn.data.threshold import ThresholdNoise
 
 WIDE = "id,time,a,b\n1,0,x,0\n1,1.5,,1\n2,0.25,y,\n2,3,x,0\n"
 EVENTS = "id,time,variable,value\n1,0,a,x\n1,0,b,0\n1,1.5,b,1\n2,0.25,a,y\n2,3,a,x\n2,3,b,0\n"
@@ -103,6 +102,7 @@ def test_every_kind_of_source_gives_the_same(tmp_path):
         (["99999999999999999999999", "1", "2"], (1.0, 2.0, 1e23)),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*different ways")
 def test_types_of_labels(tmp_path, cells, expected):
     text = "time,a\n" + "".join(f"{k},{c}\n" for k, c in enumerate(cells))
     found = states(read_table(write(tmp_path, text)))["a"]

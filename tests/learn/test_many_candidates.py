@@ -143,7 +143,8 @@ def test_effects_of_edges_outside_the_active_parents(monkeypatch):
     honest = incomplete.fit_incomplete
     monkeypatch.setattr(incomplete, "fit_incomplete", lambda *given: fits.append(honest(*given)) or fits[-1])
     learner = cl.StructureLearner(max_parents=2, pool_size=3, inference=cl.Star(refine=False)).fit(obs)
-    belief, found = fits[0].belief, fits[0].found.statistics
+    (state, _) = fits[0]
+    belief, found = state.belief, state.found.statistics
     assert learner.converged_
     compared = 0
 

@@ -127,3 +127,27 @@ def test_signs_and_intervals_of_simulated_networks():
     assert total > 50
     assert right == total
     assert 0.85 < covered / total < 1
+
+
+def test_without_an_order_there_is_no_sign():
+    """Words have no order, unless one is declared or they stand for no and yes; of several states nothing is told."""
+
+    def signs(a_states, b_states, ordered=None):
+        variables = [cl.Variable("a", a_states, ordered), cl.Variable("b", b_states, ordered)]
+        rates = {"a": [[-1.0, 1.0], [1.0, -1.0]]}
+        up = np.full((len(b_states),) * 2, 1.0)
+        rates["b"] = np.stack([np.triu(up, 1) * 0.2 + np.tril(up, -1) * 2, np.triu(up, 1) * 2 + np.tril(up, -1) * 0.2])
+        for m in rates["b"]:
+            np.fill_diagonal(m, -m.sum(1))
+        net = cl.CTBN(variables, {"b": ["a"]}, rates)
+        result = cl.StructureLearner().fit(cl.simulate(net, 200, horizon=5.0, rng=1)).result_
+        edge = next(e for e in result.edges.to_pylist() if (e["source"], e["target"]) == ("a", "b"))
+        assert edge["sign"] == result.effect("a", "b").sign == result.to_networkx()["a"]["b"].get("sign", "")
+        return edge["sign"], edge["effect"] is not None
+
+    assert signs((0, 1), (0, 1)) == ("+", True)
+    assert signs(("no", "yes"), (1, 2, 3)) == ("+", True)
+    assert signs((0, 1), ("x", "y")) == ("", True)
+    assert signs(("x", "y"), (0, 1)) == ("", True)
+    assert signs((0, 1), ("x", "y", "z")) == ("", False)
+    assert signs((0, 1), ("x", "y", "z"), ordered=True) == ("+", True)

@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     from ctbnlearn.cli.app import app
     from ctbnlearn.errors import CtbnlearnError
+    from ctbnlearn.interface import command_line
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
@@ -38,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # labels may hold letters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        with command_line():
+            code = typer.main.get_command(app).main(arguments, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
         return _interrupted() if code == INTERRUPTED else int(code or 0)  # some versions of typer catch Ctrl-C
     except (KeyboardInterrupt, typer.Abort):

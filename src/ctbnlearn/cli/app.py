@@ -22,21 +22,43 @@ NOISE = typer.Option(
     "--noise",
     metavar="[VARIABLE=]MODEL",
     help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state), labels:ERROR, or "
-    "threshold[:MEAN:SD] and log-threshold[:MEAN:SD] (two states: under, over). "
-    "May be repeated; without a variable it holds for all.",
+    "threshold[:MEAN:SD] and log-threshold[:MEAN:SD] (two states: under, over). Learned: levels:N or log-levels:N "
+    "(N levels of a number, or auto), poisson:N (of a count), labels. May be repeated; without a variable it holds for "
+    "all.",
+)
+LEVELS = typer.Option(
+    "--levels", metavar="VARIABLE=N", help="Learn N levels (or auto: 2 to 4) of a measured column. May be repeated."
+)
+CUT = typer.Option(
+    "--cut",
+    metavar="VARIABLE=A,B",
+    help="Cut a measured column into states: under A, A to B, B and over. May be repeated.",
+)
+ORDERED = typer.Option(
+    "--ordered", metavar="VARIABLE=A,B,C", help="States of a variable in their order. May be repeated."
+)
+TIME_UNIT = typer.Option(
+    "--time-unit",
+    metavar="UNIT",
+    help="seconds, minutes, hours, days, weeks, months or years: what dates are counted in, or what numbers mean.",
 )
 TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Guessed from usual names.")
-TIME = typer.Option(help="Column of times. Guessed from usual names.")
+TIME = typer.Option(help="Column of times, numbers or dates (2024-03-31, 2024-03-31T14:30). Guessed from usual names.")
 VARIABLES = typer.Option(metavar="A,B,C", help="Variables to read. Default: every other column.")
 FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyagrum.")
-START = typer.Option(metavar="COLUMN|NUMBER", help="Start of the trajectories. Default: their first row.")
-END = typer.Option(metavar="COLUMN|NUMBER", help="End of the trajectories. Default: their last row.")
+START = typer.Option(metavar="COLUMN|NUMBER|DATE", help="Start of the trajectories. Default: their first row.")
+END = typer.Option(metavar="COLUMN|NUMBER|DATE", help="End of the trajectories. Default: their last row.")
 SORT = typer.Option("--sort", help="Sort rows by time instead of complaining.")
 CONFIG = typer.Option(metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others.")
 
 
 def _words(text: str | None) -> list[str] | None:
     return None if text is None else [word.strip() for word in text.split(",")]
+
+
+def _each(texts: list[str] | None) -> list[str] | None:
+    """Names of an option that may be repeated, each time with several of them."""
+    return [word for text in texts for word in _words(text) or ()] if texts else None
 
 
 def _version(show: bool) -> None:
@@ -70,6 +92,14 @@ def learn(
     format: Annotated[str | None, FORMAT] = None,
     complete: Annotated[bool, typer.Option("--complete", help="No transition went unseen: rows are jumps.")] = False,
     noise: Annotated[list[str] | None, NOISE] = None,
+    levels: Annotated[list[str] | None, LEVELS] = None,
+    cut: Annotated[list[str] | None, CUT] = None,
+    ordered: Annotated[list[str] | None, ORDERED] = None,
+    adjacent: Annotated[
+        list[str] | None,
+        typer.Option("--adjacent", metavar="A,B", help="Variables that move between neighbouring states only."),
+    ] = None,
+    time_unit: Annotated[str | None, TIME_UNIT] = None,
     max_parents: Annotated[int | None, typer.Option(min=0, help="Largest number of parents.")] = None,
     candidates: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Only these edges; columns source, target.")
@@ -78,6 +108,22 @@ def learn(
     required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
     exogenous: Annotated[
         str | None, typer.Option(metavar="A,B", help="Variables that nothing drives: no edges into them.")
+    ] = None,
+    adjust_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--adjust-for",
+            metavar="A,B",
+            help="Variables such as sex or centre: parents of all others, not counted in --max-parents.",
+        ),
+    ] = None,
+    interventions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="When variables were set from outside; columns trajectory (as in DATA), start, end, variable and, "
+            "where known, value.",
+        ),
     ] = None,
     inference: Annotated[
         str | None, typer.Option(help="auto, sampling, exact, star or mean_field: how paths are inferred.")
@@ -111,6 +157,7 @@ def learn(
     \b
     ctbnlearn learn panel.csv --trajectory id --time year --out result
     ctbnlearn learn panel.csv --max-parents 2 --noise signal=gaussian:0.2:-1,1 --out result
+    ctbnlearn learn clinic.csv --time visit_date --levels crp=3 --ordered stage=mild,moderate,severe --out result
     ctbnlearn learn paths.json --format pyctbn --out result
     ctbnlearn learn panel.parquet --config study.toml --seed 1 --json --out result
     ctbnlearn learn panel.csv --checkpoint state --resume --out result
@@ -125,11 +172,18 @@ def learn(
         "format": format,
         "complete": complete or None,
         "noise": noise or None,
+        "levels": levels or None,
+        "cut": cut or None,
+        "ordered": ordered or None,
+        "adjacent": _each(adjacent),
+        "time_unit": time_unit,
         "max_parents": max_parents,
         "candidates": candidates,
         "forbidden": forbidden,
         "required": required,
         "exogenous": _words(exogenous),
+        "adjust_for": _each(adjust_for),
+        "interventions": interventions,
         "inference": inference,
         "sweeps": sweeps,
         "max_iter": max_iter,

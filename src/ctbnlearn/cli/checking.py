@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn.data.description import describe
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -47,13 +48,13 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
             seen = len(data.series[i].values)
             jumps = _changes(data.series[i])
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
-            entry["per_dwell"] = seen / jumps if jumps else None
         variables.append({"name": v.name, "states": list(v.states), **entry})
     method = None if isinstance(data, Paths) else as_method(learner.get("inference", "auto")) or choose_method(data)
     if isinstance(data, Observations) and isinstance(method, Sampling):
         memory, seconds = _sampling_cost(data, method)
     else:
         memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
+    told = None if isinstance(data, Paths) else describe(data)
     return {
         "complete": complete,
         "trajectories": data.n_trajectories,
@@ -61,8 +62,10 @@ def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict
         "start": float(data.start.min()),
         "end": float(data.end.max()),
         "total_time": span,
+        "time_unit": data.clock.unit,
         "variables": variables,
         "inference": None if method is None else method.name,
+        "description": None if told is None else {**told.to_dict(), "lines": told.lines()},
         "memory_bytes": memory,
         "seconds": seconds,
     }
@@ -74,7 +77,8 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"data:          {kind}",
         f"trajectories:  {found['trajectories']}",
-        f"time:          from {found['start']:g} to {found['end']:g}, {found['total_time']:g} in all",
+        f"time:          from {found['start']:g} to {found['end']:g}, {found['total_time']:g} in all"
+        + (f", in {found['time_unit']}" if found["time_unit"] else ""),
     ]
     if not found["complete"]:
         seen = sum(v["seen"] for v in found["variables"])
@@ -84,10 +88,9 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
     width = max(8, *(len(v["name"]) for v in found["variables"]))
     for v in found["variables"]:
         text = f"  {v['name']:<{width}}  {len(v['states'])} states: {named(v['states'])}; {_changes_in_words(v)}"
-        if not found["complete"]:
-            rate = "-" if v["per_dwell"] is None else f"{v['per_dwell']:.1f}"
-            text += f"; {v['missing']:.1%} missing; {rate} observations per dwell (at most)"
         lines.append(text)
+    if found["description"] is not None:
+        lines += found["description"]["lines"]
     how = "" if found["inference"] is None else f"by inference={found['inference']}, "
     lines.append(
         f"learning:      {how}very roughly {_amount(found['memory_bytes'])} of memory and "
@@ -97,7 +100,11 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def _changes_in_words(v: Mapping[str, Any]) -> str:
-    return f"{v['changes']} changes" if v["changes"] else "never changes (can anything drive it? see --exogenous)"
+    return (
+        f"{v['changes']} changes"
+        if v["changes"]
+        else "never changes within a trajectory: nothing drives it (see --adjust-for)"
+    )
 
 
 def _changes(series: Series) -> int:

@@ -13,11 +13,11 @@ from typing import Any
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines, visible
-from ctbnlearn.cli.reading import noise_as_read, read_data, read_edges, resolve_columns
+from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import ParameterError
+from ctbnlearn.errors import DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
@@ -31,13 +31,17 @@ SHOWN = 0.1  # edges below this probability are not printed
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
-    from ctbnlearn.structure.problem import exogenous_nodes
+    from ctbnlearn.structure.problem import check_transitions, exogenous_nodes
 
     with ProgressLines(quiet or as_json) as progress:
-        read = read_data(data, resolve_columns(data, settings.reading, progress.note))
+        columns = resolve_columns(data, settings.reading, progress.note)
+        read, _ = _read(data, columns, progress)
         for path in settings.graphs.values():
             read_edges(path, read.names)
-        exogenous_nodes(settings.learner.get("exogenous"), read.names)
+        for key in ("exogenous", "adjust_for"):
+            exogenous_nodes(settings.learner.get(key), read.names, key)
+        states, ordered = [v.states for v in read.variables], [v.ordered for v in read.variables]
+        check_transitions(settings.learner.get("transitions"), read.names, states, ordered)
         found = check_values(read, settings.learner)
     if as_json:
         print_json(found)
@@ -70,16 +74,32 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
     with ProgressLines(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
         columns = resolve_columns(data, settings.reading, progress.note)
-        read = read_data(data, columns)
+        read, remarks = _read(data, columns, progress)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
         check_units(read.ids, show)
         reading = {"data": data.name, **columns}
-        if "noise" in reading:
-            reading["noise"] = noise_as_read(reading["noise"], read)
+        if read.clock.unit is not None:
+            reading["time_unit"] = read.clock.unit
         result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
+        if remarks:
+            warned = [*remarks, *result.manifest["warnings"]]
+            result = replace(result, manifest={**result.manifest, "warnings": warned})
         progress.phase(f"writing {out}")
         result.save(out)
     return tell(result, out, quiet, as_json)
+
+
+def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tuple[Paths | Observations, list[str]]:
+    """The data, and what there is to remark on them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read = read_data(data, columns)
+    remarks = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    for remark in remarks:
+        progress.note(remark)
+    if read.clock.zero is not None:
+        progress.note(f"times are counted in {read.clock.unit} from the start of each trajectory (--time-unit)")
+    return read, remarks
 
 
 def fit(
@@ -120,7 +140,7 @@ def fit(
     if isinstance(data, Observations):
         progress.phase("smoothing units for the report")
         try:
-            units = smooth_units(result.network, data, show, learner.inference_)
+            units = smooth_units(result.network, data.with_noise(result.noise), show, learner.inference_)
         except Exception as problem:  # keep what was learned, whatever it is
             manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)
@@ -128,7 +148,8 @@ def fit(
 
 def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     """Print what was found; returns the exit code."""
-    edges = [edge for edge in result.edges.to_pylist() if edge["probability"] > SHOWN]
+    given = result.manifest.get("adjusted_for", [])
+    edges = [e for e in result.edges.to_pylist() if e["probability"] > SHOWN and e["source"] not in given]
     if as_json:
         print_json(
             {
@@ -145,6 +166,8 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     elif not quiet:
         for line in edge_lines(edges):
             print(line)
+        if given:
+            print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
         for warning in result.manifest["warnings"]:
             print(f"note: {visible(warning)}")
         print(f"written to {visible(out)}")

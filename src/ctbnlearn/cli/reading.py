@@ -9,18 +9,18 @@ from typing import Any
 from ctbnlearn.cli.settings import FOREIGN
 from ctbnlearn.data.complete import read_paths
 from ctbnlearn.data.messages import named, shown
-from ctbnlearn.data.noise import GaussianNoise, LabelNoise
+from ctbnlearn.data.noise import GaussianNoise, LabelNoise, Levels, NoiseModel, PoissonNoise, ThresholdNoise
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
 from ctbnlearn.data.source import Source
 from ctbnlearn.data.tables import read_table
-from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.errors import DataError, ParameterError
 
-TRAJECTORY_NAMES = ("trajectory", "id", "unit", "subject", "patient", "person", "machine", "replicate")
-TIME_NAMES = ("time", "t", "date", "year")
+UNITS = ("unit", "subject", "patient", "person", "machine", "replicate")
+TRAJECTORY_NAMES = ("trajectory", "id", *UNITS, *(f"{name}_id" for name in UNITS))
+TIME_NAMES = ("time", "t", "date", "year", "visit_date", "datetime", "timestamp")
 EVERYTHING = "*"
 
 
@@ -56,8 +56,9 @@ def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations:
     if told["format"] in FOREIGN:
         return read_paths(path, **told)
     if not complete:
-        return read_table(path, **{**told, "noise": read_noise(told.get("noise"))})
-    for key in ("noise", "start", "allow_unseen"):
+        levels = told.pop("levels", {})
+        return read_table(path, **{**told, "noise": _with_levels(read_noise(told.get("noise")), levels)})
+    for key in ("noise", "levels", "start", "allow_unseen", "interventions"):
         if key in told:
             raise ParameterError(f"complete data have no {key}: leave it out, or leave out --complete")
     return read_paths(path, **told)
@@ -98,12 +99,13 @@ def read_noise(texts: Any) -> Any:
 
     Examples
     --------
-    >>> read_noise(["signal=gaussian:0.2:-1,1", "pain=labels:0.05"])
-    {'signal': GaussianNoise(variance=0.2, values=(-1.0, 1.0)), 'pain': LabelNoise(confusion=0.05, labels=None)}
+    >>> found = read_noise(["signal=gaussian:0.2:-1,1", "pain=labels:0.05"])
+    >>> found["signal"].values, found["pain"].confusion
+    ((-1.0, 1.0), 0.05)
     >>> read_noise("log-threshold:2:0.5")
     ThresholdNoise(mean=2.0, sd=0.5, log=True)
-    >>> read_noise("labels:0.05")
-    LabelNoise(confusion=0.05, labels=None)
+    >>> read_noise("poisson:3").n_states
+    3
     """
     if texts is None:
         return None
@@ -119,6 +121,18 @@ def read_noise(texts: Any) -> Any:
     return models
 
 
+def _with_levels(noise: Any, levels: Mapping[str, Any]) -> Any:
+    """Observation models with those of columns whose levels are learned."""
+    if not levels:
+        return noise
+    if noise is not None and not isinstance(noise, Mapping):
+        raise ParameterError("--noise gives a model for all variables and --levels another; name a variable in each")
+    for name in noise or {}:
+        if name in levels:
+            raise ParameterError(f"--noise and --levels both speak of {shown(name)}; give one of them")
+    return {**(noise or {}), **{name: Levels(n) for name, n in levels.items()}}
+
+
 def _texts_by_name(texts: Any) -> list[tuple[str, Any]]:
     """Variable and model as text; the name EVERYTHING where one model is for all."""
     if isinstance(texts, Mapping):
@@ -130,22 +144,19 @@ def _texts_by_name(texts: Any) -> list[tuple[str, Any]]:
     return pairs
 
 
-def noise_as_read(texts: Any, read: Paths | Observations) -> Any:
-    """The same observation models with the thresholds taken from the data, so that other data are read alike."""
-    if not isinstance(read, Observations):
-        return texts
-    found = {v.name: s.noise for v, s in zip(read.variables, read.series) if isinstance(s.noise, ThresholdNoise)}
-    if not found:
-        return texts
-    told = dict(_texts_by_name(texts))
-    if EVERYTHING in told:
-        told = dict.fromkeys(read.names, told[EVERYTHING])
-    return {**told, **{n: f"{'log-' * m.log}threshold:{m.mean!r}:{m.sd!r}" for n, m in found.items()}}
-
-
 def _model(text: Any) -> Any:
+    if isinstance(text, NoiseModel):
+        return text
     kind, *rest = str(text).split(":")
     try:
+        if kind == "labels" and not rest:
+            return LabelNoise()
+        if kind in ("levels", "log-levels") and len(rest) == 1:
+            return GaussianNoise(n_states=_size(rest[0]), log=kind == "log-levels")
+        if kind == "poisson" and len(rest) == 1:
+            if "," in rest[0]:
+                return PoissonNoise(tuple(float(v) for v in rest[0].split(",")))
+            return PoissonNoise(n_states=_size(rest[0]))
         if kind == "exact" and not rest:
             return None
         if kind == "labels" and len(rest) == 1:
@@ -162,8 +173,13 @@ def _model(text: Any) -> Any:
         pass
     raise ParameterError(
         f"noise {shown(text)} is not an observation model; write gaussian:VARIANCE, gaussian:VARIANCE:VALUE,VALUE,..., "
-        "labels:ERROR, threshold, threshold:MEAN:SD or log-threshold likewise"
+        "labels:ERROR, threshold, threshold:MEAN:SD or log-threshold likewise; to learn it, levels:N, log-levels:N, "
+        "poisson:N or labels"
     )
+
+
+def _size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
 
 
 def read_edges(path: Path, names: Sequence[str]) -> list[tuple[str, str]]:

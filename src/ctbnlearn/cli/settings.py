@@ -20,6 +20,11 @@ READING = {
     "format": (TEXT, str),
     "complete": (FLAG, bool),
     "noise": ("a text, or a list or table of texts", (str, list, dict)),
+    "levels": ("a table of numbers of levels", (dict, list)),
+    "cut": ("a table of numbers, or lists of them", (dict, list)),
+    "ordered": ("a table of lists of labels", (dict, list)),
+    "time_unit": (TEXT, str),
+    "interventions": ("the path of a CSV file", (str, Path)),
     "states": ("a table of lists of labels", dict),
     "variable": (TEXT, str),
     "value": (TEXT, str),
@@ -38,6 +43,8 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "seed": ("a whole number", int),
     "checkpoint": ("the path of a folder", str),
     "exogenous": ("a list of names", list),
+    "adjust_for": ("a list of names", list),
+    "adjacent": ("a list of names", list),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
 FOREIGN = ("pyctbn", "pyagrum")
@@ -82,8 +89,12 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
-    for key in ("max_parents", "checkpoint", "exogenous"):
+    for key in ("levels", "cut", "ordered"):
+        reading.update({key: _by_name(key, reading[key])} if key in reading else {})
+    for key in ("max_parents", "checkpoint", "exogenous", "adjust_for"):
         learner.update({key: told[key]} if key in told else {})
+    if "adjacent" in told:
+        learner["transitions"] = {**dict.fromkeys(told["adjacent"], "adjacent"), **learner.get("transitions", {})}
     if any(key in told for key in ("inference", "sweeps", "max_iter")):
         learner["inference"] = _method(told)
     if "seed" in told:
@@ -114,6 +125,28 @@ def _method(told: Mapping[str, Any]) -> Any:
     return name
 
 
+def _by_name(key: str, given: Any) -> dict[str, Any]:
+    """Options VARIABLE=..., or a table of a file, as {variable: what is said of it}."""
+    if isinstance(given, Mapping):
+        return {str(name): [str(v) for v in value] if key == "ordered" else value for name, value in given.items()}
+    example = {"levels": "crp=3", "cut": "crp=3,7", "ordered": "stage=mild,moderate,severe"}[key]
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in str(text).partition("="))
+        if not (name and equals and value):
+            raise ParameterError(f"--{key} {shown(text)}: write the variable and what is said of it, as in {example}")
+        if name in found:
+            raise ParameterError(f"--{key} names {shown(name)} twice; give it once")
+        words = [word.strip() for word in value.split(",")]
+        if key == "levels":
+            if not (value == "auto" or value.isdecimal()):
+                raise ParameterError(f"--levels {shown(text)}: give a whole number of levels, or auto, as in {example}")
+            found[name] = value if value == "auto" else int(value)
+        else:
+            found[name] = words
+    return found
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         told = tomllib.loads(read_bytes(path, "TOML").decode())
@@ -129,7 +162,7 @@ def _read(path: Path) -> dict[str, Any]:
         if kinds is list and not all(isinstance(name, str) for name in value):
             raise ParameterError(f"{path}: {key} must be a list of names in quotes, not {shown(value)}")
     _check_learner(path, told.get("learner", {}))
-    for key in (*GRAPHS, "checkpoint"):
+    for key in (*GRAPHS, "checkpoint", "interventions"):
         if key in told:
             told[key] = path.parent / told[key]
     return told
@@ -146,7 +179,7 @@ def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
 
 
 def _number_or_name(value: Any) -> Any:
-    """A window's end is a number for all trajectories, or a column."""
+    """A window's end is a number or date for all trajectories, or a column."""
     if isinstance(value, str):
         try:
             return float(value)

@@ -35,11 +35,13 @@ def run_smooth(
     grid = None if times is None else _times(times)
     result = cl.load_result(folder)
     learned = result.manifest.get("settings", {}).get("reading", {})
+    replaced = ("complete", "format", "levels", "ordered", "interventions")
     reading = {
-        **{key: value for key, value in learned.items() if key in READING and key not in ("complete", "format")},
+        **{key: value for key, value in learned.items() if key in READING and key not in replaced},
+        "noise": result.noise or None,
         **resolve(None, given).reading,
         "variables": list(result.names),
-        "states": {v.name: list(v.states) for v in result.variables},
+        "states": {v.name: list(v.states) for v in result.variables if v.name not in learned.get("cut", {})},
         "allow_unseen": True,
     }
     if reading.get("format") in FOREIGN or data.suffix.lower() == ".json":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 
+from ctbnlearn.data.clock import Clock, check_unit
 from ctbnlearn.data.messages import shown
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
@@ -17,7 +19,7 @@ from ctbnlearn.data.ragged import offsets_from_counts, owner
 from ctbnlearn.data.roles import Roles, check_flag, read_roles
 from ctbnlearn.data.rows import read_window
 from ctbnlearn.data.source import MISSING, Source
-from ctbnlearn.data.tables import read_columns
+from ctbnlearn.data.tables import Told, all_or_none, read_columns
 from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -29,10 +31,13 @@ def read_paths(
     time: str = "time",
     variables: Sequence[str] | None = None,
     states: Mapping[str, Sequence[Label]] | None = None,
+    ordered: Mapping[str, Sequence[Label]] | None = None,
+    cut: Mapping[str, Sequence[float]] | None = None,
+    time_unit: str | None = None,
     format: str = "auto",
     variable: str = "variable",
     value: str = "value",
-    end: str | float | None = None,
+    end: str | float | date | None = None,
     sort: bool = False,
     missing: Sequence[str] = MISSING,
 ) -> Paths:
@@ -42,7 +47,7 @@ def read_paths(
     ----------
     source
         Path to a CSV (also .csv.gz, .tsv) or Parquet file, a data frame, or a file of another program.
-    trajectory, time, variables, variable, value, sort, missing
+    trajectory, time, variables, variable, value, sort, missing, ordered, cut, time_unit
         As in `read_table`.
     states
         The states of a variable in order, {name: [labels]}; they need not all occur. Default: those found.
@@ -52,7 +57,7 @@ def read_paths(
         of a trajectory give the initial state of every variable. "pyctbn" and "pyagrum": files of these
         programs. "auto": pyctbn for .json, pyagrum where the columns are its own, else as in `read_table`.
     end
-        End of the trajectories: a column, or a number for all. Default: the last row, changed or not.
+        End of the trajectories: a column, or a number or date for all. Default: the last row, changed or not.
 
     Returns
     -------
@@ -83,17 +88,16 @@ def read_paths(
     table = open_source(source, missing)
     if format == "auto" and plain and is_path and table.columns == PYAGRUM_COLUMNS:
         return read_pyagrum(source, states=states)
-    return _read(
-        table, read_roles(table, trajectory, time, variables, format, variable, value, None, end), states, sort
-    )
+    told = Told(None, states, ordered, cut, check_unit(time_unit), sort, True)
+    return _read(table, read_roles(table, trajectory, time, variables, format, variable, value, None, end), told)
 
 
-def _read(table: Source, roles: Roles, states: Any, sort: bool) -> Paths:
-    rows, columns = read_columns(table, roles, None, states, sort, True)
+def _read(table: Source, roles: Roles, told: Told) -> Paths:
+    rows, columns = read_columns(table, roles, told)
     start, end = read_window(table, roles, rows)
     n = len(rows.ids)
     variables, initial, jumps = [], [], []
-    for i, (column, block) in enumerate(columns):
+    for i, (column, block) in enumerate(all_or_none(columns)):
         # a blank means 'as before', so that rows without a value may go
         who, times = owner(block.offsets)[column.seen], block.times[column.seen]
         codes = column.values[column.seen].astype(np.int32)
@@ -128,4 +132,5 @@ def _read(table: Source, roles: Roles, states: Any, sort: bool) -> Paths:
         start,
         end,
         rows.ids,
+        clock=rows.clock or Clock(),
     )

@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.clock import looks_like_date
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.source import Cells, Source
 from ctbnlearn.errors import DataError
@@ -78,7 +79,26 @@ class CsvSource(Source):
         except (OSError, EOFError, zlib.error) as problem:
             raise DataError(f"{self.name}: cannot be read ({first_line(problem)}); check the file") from None
 
-    def _load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
+    def _load(self, numbers: Sequence[str], labels: Sequence[str], times: Sequence[str]) -> None:
+        dates = self._dates(times)
+        self._load_columns([*numbers, *(c for c in times if c not in dates)], [*labels, *dates])
+        for column in dates:
+            self.put_times(column, self.cells.pop(column))
+
+    def _dates(self, times: Sequence[str]) -> list[str]:
+        """Columns whose first cells that are not blank are written like dates."""
+        places, found = {c: self._header.index(c) for c in times}, []
+        for k, (_, record) in enumerate(self._records()):
+            for column, at in list(places.items()) if k else ():
+                if at < len(record) and record[at].strip() not in self.missing:
+                    del places[column]
+                    if looks_like_date(record[at]):
+                        found.append(column)
+            if not places:
+                break
+        return found
+
+    def _load_columns(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
         try:
             quotes, lines = self._count()
             if quotes % 2:  # one left open would swallow all lines after it without a word

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,8 +25,10 @@ class FrameSource(Source):
         super().__init__(name, missing, columns)
         self._frame = frame
 
-    def _load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
+    def _load(self, numbers: Sequence[str], labels: Sequence[str], times: Sequence[str]) -> None:
         """Take the columns out one by one, so that only one is in memory twice."""
+        for column in times:
+            self._times(column, self._take(column))
         for column in numbers:
             self.numbers[column] = self._numbers(column, self._take(column))
         for column in labels:
@@ -46,6 +49,13 @@ class FrameSource(Source):
         self.n_rows = len(data)
         return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
+    def _is_enum(self, column: str) -> bool:
+        """Whether a column has categories in an order fixed by its type, as in polars."""
+        if isinstance(self._frame, pq.ParquetFile):
+            return False
+        kind = self._frame.schema[self._frame.columns[self.columns.index(column)]]
+        return bool(kind == nw.Enum)
+
     def _numbers(self, column: str, data: Any) -> FloatArray:
         kind = data.type
         if pa.types.is_dictionary(kind) or _is_text(kind):
@@ -62,8 +72,21 @@ class FrameSource(Source):
             )
         return out
 
+    def _times(self, column: str, data: Any) -> None:
+        kind = data.type
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            plain = data.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).cast(pa.int64())
+            blank = data.is_null().to_numpy()
+            whole = plain.fill_null(0).to_numpy().astype("datetime64[us]")
+            self.dates[column] = np.where(blank, np.datetime64("NaT", "us"), whole)
+        elif pa.types.is_dictionary(kind) or _is_text(kind):
+            self.put_times(column, self._cells(column, data))
+        else:
+            self.numbers[column] = self._numbers(column, data)
+
     def _cells(self, column: str, data: Any) -> Cells:
         ordered = pa.types.is_dictionary(data.type)
+        ranked = ordered and (bool(data.type.ordered) or self._is_enum(column))
         if pa.types.is_decimal(data.type):
             data = data.cast(pa.float64())
         kind = data.type.value_type if ordered else data.type
@@ -90,7 +113,7 @@ class FrameSource(Source):
                 index = index.cast(pa.int64()).fill_null(len(table) - 1)
             local = np.array([len(known) if k < 0 else k for k in table], np.min_scalar_type(len(known)))
             codes.append(local[index.to_numpy(zero_copy_only=False)])
-        return Cells(np.concatenate(codes), list(known), False, ordered)
+        return Cells(np.concatenate(codes), list(known), False, ordered, ranked)
 
 
 def _is_number(kind: Any) -> bool:

@@ -7,14 +7,19 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ctbnlearn.arrays import BoolArray
+from ctbnlearn.data.cut import suggest_cuts
 from ctbnlearn.data.messages import shown
 from ctbnlearn.data.source import Cells, is_blank
 from ctbnlearn.data.variables import Label
-from ctbnlearn.errors import DataError
+from ctbnlearn.errors import DataError, MeasuredColumnError
+from ctbnlearn.interface import spoken
 
 HOLE, UNKNOWN = -1, -2  # in place of a state's number: not seen; cannot be a state
-MANY_NUMBERS = 32  # more different numbers than this are a measurement, not a state
+MANY_NUMBERS = 7  # more different numbers than this are a measurement or a count, not states
+MOST_DECLARED = 32
 MANY_WORDS = 256
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _TRUTH = ({"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"})
@@ -31,6 +36,8 @@ def discover(cells: Cells, used: BoolArray, missing: frozenset[str]) -> tuple[tu
     endless = [isinstance(v, float) and not math.isfinite(v) for v in typed]
     found = dict.fromkeys(v for v, bad in zip(typed, endless) if v is not None and not bad)
     alphabet = tuple(found) if cells.ordered else tuple(sorted(found))
+    if len(found) == 2 and not cells.ordered and all(isinstance(v, str) for v in found):
+        alphabet = tuple(sorted(found, key=lambda v: (v.lower(), v)))  # "no" before "Yes"
     code = {label: k for k, label in enumerate(alphabet)}
     return alphabet, [UNKNOWN if bad else HOLE if v is None else code[v] for v, bad in zip(typed, endless)]
 
@@ -54,7 +61,35 @@ def _typed(cells: Cells, used: BoolArray, missing: frozenset[str]) -> list[Any]:
     return texts
 
 
-def check_discovered(where: str, labels: tuple[Label, ...], also: str) -> None:
+def look_alike(labels: Sequence[Label]) -> list[Label]:
+    """Labels that differ only in case or in blanks, the first such group.
+
+    Examples
+    --------
+    >>> look_alike(["Yes", "no", "yes"])
+    ['Yes', 'yes']
+    """
+    groups: dict[str, list[Label]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            groups.setdefault("".join(label.split()).lower(), []).append(label)
+    return next((group for group in groups.values() if len(group) > 1), [])
+
+
+def levels_option(name: str) -> str:
+    """How to ask for learned levels of a column."""
+    return spoken(f"noise={{{name!r}: Levels(3)}}", f"--levels {name}=3")
+
+
+def measured(name: str, numbers: Sequence[float]) -> str:
+    """What to do about a column of many different numbers: the options to add."""
+    cuts = suggest_cuts(np.asarray(numbers, float))
+    levels = levels_option(name)
+    cut = spoken(f"cut={{{name!r}: [{', '.join(cuts)}]}}", f"--cut {name}={','.join(cuts)}")
+    return f"learn its levels with {levels}, or cut it into states with {cut}, or leave it out"
+
+
+def check_discovered(name: str, where: str, labels: tuple[Label, ...], also: str) -> None:
     """Raise unless the labels found look like the states of a variable."""
     if not labels:
         raise DataError(
@@ -65,12 +100,16 @@ def check_discovered(where: str, labels: tuple[Label, ...], also: str) -> None:
             f"{where} has only one state, {shown(labels[0])}; leave it out, or declare with states= all the "
             f"states it can take{also}"
         )
-    numeric = not isinstance(labels[0], (str, bool))
-    if len(labels) > (MANY_NUMBERS if numeric else MANY_WORDS):
-        raise DataError(
-            f"{where} has {len(labels)} different {'numbers' if numeric else 'words'}, too many for states; "
-            "name an observation model with noise=, declare states=, or leave the column out"
+    if not isinstance(labels[0], (str, bool)) and len(labels) > MANY_NUMBERS:
+        numbers = [float(v) for v in labels]
+        few = f", or declare all of them with {spoken('states=', '--ordered')}" if len(labels) <= MOST_DECLARED else ""
+        raise MeasuredColumnError(
+            f"{where} has {len(labels)} different numbers, too many for states: {measured(name, numbers)}{few}",
+            name,
+            levels_option(name),
         )
+    if len(labels) > MANY_WORDS:
+        raise DataError(f"{where} has {len(labels)} different words, too many for states; leave the column out")
 
 
 def match(cells: Cells, used: BoolArray, alphabet: Sequence[Label], missing: frozenset[str]) -> list[int]:

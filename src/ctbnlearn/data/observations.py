@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.noise import RawLikelihoods, bind_noise, check_likelihoods
+from ctbnlearn.data.clock import NO_CLOCK, Clock
+from ctbnlearn.data.interventions import Interventions, read_interventions
+from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
     check_times,
@@ -42,6 +44,10 @@ class Observations(Trajectories):
         The window of each trajectory; the initial distribution holds at `start`.
     ids
         Names of the trajectories; default 0, 1, ...
+    clock
+        What times mean: their unit, and the date at time 0 where they were dates. Default: nobody said.
+    interventions
+        When variables were set from outside; see `with_interventions`.
     """
 
     variables: tuple[Variable, ...]
@@ -49,6 +55,8 @@ class Observations(Trajectories):
     start: FloatArray
     end: FloatArray
     ids: Sequence[Any] = ()
+    clock: Clock = NO_CLOCK
+    interventions: Interventions | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -161,7 +169,39 @@ class Observations(Trajectories):
         shared: dict[Any, Any] = {}
         series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
-        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids)
+        clock, given = self.clock.select(chosen), self.interventions
+        given = None if given is None else given.select(chosen)
+        return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids, clock, given)
+
+    def with_interventions(self, source: Any, trajectory: str | None = None) -> Observations:
+        """The same data, of which some variables were set from outside at times.
+
+        While a variable is set, its moves say nothing about what drives it, but it drives others.
+
+        Parameters
+        ----------
+        source
+            A table, as in `read_table`, with the columns trajectory, start, end, variable and, where known, value: the
+            state it was set to; otherwise what was seen says it. A blank start or end is that of the trajectory.
+        trajectory
+            Column of the trajectories' names; default: the one that is left beside the others.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> obs = Observations.from_likelihoods([[0.0, 1.0]], [[[[1, 0], [0.3, 0.7]]]], ["a"])
+        >>> set_to = pa.table({"unit": [0], "start": [0.5], "end": [0.8], "variable": ["a"], "value": [1]})
+        >>> len(obs.with_interventions(set_to).interventions)
+        1
+        """
+        window = self.start, self.end
+        found = read_interventions(source, self.ids, self.variables, window, self.clock, trajectory)
+        return replace(self, interventions=found)
+
+    def with_noise(self, models: Mapping[str, NoiseModel]) -> Observations:
+        """The same values seen through other observation models, {variable: model}."""
+        series = [s.through(models[v.name]) if v.name in models else s for v, s in zip(self.variables, self.series)]
+        return replace(self, series=tuple(series))
 
 
 def _named_variables(variables: Any, first: Sequence[ArrayLike]) -> tuple[Variable, ...]:
@@ -269,4 +309,4 @@ def observe(
             series.append(Series(keep(offsets, seen), flat[seen], values[seen], model))
         else:
             series.append(Series(offsets, flat, values, model))
-    return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids)
+    return Observations(paths.variables, tuple(series), paths.start, paths.end, paths.ids, paths.clock)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.clock import NO_CLOCK, Clock
 from ctbnlearn.data.ragged import check_times, check_window, owner, take_blocks
 from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables
@@ -60,6 +61,8 @@ class Paths(Trajectories):
         Names of the trajectories; default 0, 1, ...
     absorbed : (n_trajectories,)
         True where a simulated path ended early in a joint state that no variable leaves.
+    clock
+        As in `Observations`.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Paths(Trajectories):
     end: FloatArray
     ids: Sequence[Any] = ()
     absorbed: Any = ()
+    clock: Clock = NO_CLOCK
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -233,6 +237,7 @@ class Paths(Trajectories):
             self.end[chosen],
             [self.ids[k] for k in chosen],
             self.absorbed[chosen],
+            self.clock.select(chosen),
         )
 
     def blocks(self, max_cells: int = 50_000_000) -> Iterator[Paths]:

@@ -53,7 +53,7 @@ def read_pyagrum(path: str | os.PathLike[str], *, states: Mapping[str, Sequence[
             f"{named(PYAGRUM_COLUMNS)}, this one has {named(table.columns)}; check the file"
         )
     roles = Roles(True, sample, time, None, var, state)
-    table.load(roles.number_columns, roles.label_columns)
+    table.load(roles.time_columns, roles.label_columns)
     rows = read_rows(table, roles)
     names, node = read_nodes(table, roles)
     n, cells = len(rows.ids), table.take(state)

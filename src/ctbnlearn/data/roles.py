@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 
+from ctbnlearn.data.clock import looks_like_date, parse_dates
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.source import Source
 from ctbnlearn.errors import DataError, ParameterError
@@ -27,7 +29,7 @@ class Roles:
     variables
         The variables to read; None: every variable the events name.
     start, end
-        The window: a column, a number for all trajectories, or None.
+        The window: a column, a number or date for all trajectories, or None.
     """
 
     events: bool
@@ -36,11 +38,11 @@ class Roles:
     variables: tuple[str, ...] | None = None
     variable: str = ""
     value: str = ""
-    start: str | float | None = None
-    end: str | float | None = None
+    start: str | float | np.datetime64 | None = None
+    end: str | float | np.datetime64 | None = None
 
     @property
-    def number_columns(self) -> list[str]:
+    def time_columns(self) -> list[str]:
         """Columns of times."""
         return [self.time, *(c for c in (self.start, self.end) if isinstance(c, str))]
 
@@ -71,11 +73,12 @@ def read_roles(
         if not isinstance(column, str) and not (option == "trajectory" and column is None):
             raise ParameterError(f"{option} must be the name of a column, not {shown(column)}")
     for option, given in (("start", start), ("end", end)):
-        if not (given is None or isinstance(given, str) or _is_time(given)):
+        if not (given is None or isinstance(given, (str, date)) or _is_time(given)):
             raise ParameterError(
-                f"{option} must be the name of a column or a finite number that is not negative, not {shown(given)}"
+                f"{option} must be the name of a column, a date, or a finite number that is not negative, not "
+                f"{shown(given)}"
             )
-        parts[option] = given if isinstance(given, str) else None
+        parts[option] = given if isinstance(given, str) and not _is_date(table, given) else None
     long = variable in table.columns and value in table.columns
     own = chosen is not None and set(chosen) <= set(table.columns)
     events = format == "events" or (format == "auto" and long and not own)
@@ -99,7 +102,7 @@ def read_roles(
         chosen = chosen or tuple(c for c in table.columns if c not in taken)
         if not chosen:
             raise DataError(f"{table.name}: no column is left for the variables beside {named(taken)}; add them")
-    start, end = (g if g is None or isinstance(g, str) else float(g) for g in (start, end))
+    start, end = (_bound(table, given, option) for given, option in ((start, "start"), (end, "end")))
     return Roles(events, trajectory, time, chosen, variable, value, start, end)
 
 
@@ -125,6 +128,22 @@ def _names(variables: Any) -> tuple[str, ...] | None:
 def _is_time(given: Any) -> bool:
     number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
     return number and 0 <= given < math.inf
+
+
+def _is_date(table: Source, given: Any) -> bool:
+    return isinstance(given, date) or (given not in table.columns and looks_like_date(given))
+
+
+def _bound(table: Source, given: Any, option: str) -> str | float | np.datetime64 | None:
+    """One end of the windows as `Roles` has it."""
+    if given is None or (isinstance(given, str) and not _is_date(table, given)):
+        return given
+    if not _is_date(table, given):
+        return float(given)
+    found, bad = parse_dates([given.isoformat() if isinstance(given, date) else given])
+    if bad is not None:
+        raise ParameterError(f"{option}: {shown(given)} is not a date; write it as 2024-03-31")
+    return found[0]
 
 
 def _need(table: Source, column: str, option: str) -> None:

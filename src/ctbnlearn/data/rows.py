@@ -9,21 +9,31 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.clock import MICROSECONDS, Clock, Dates, choose_unit
 from ctbnlearn.data.labels import is_int
 from ctbnlearn.data.messages import shown
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.data.roles import Roles
 from ctbnlearn.data.source import ALL, Order, Source, is_blank
 from ctbnlearn.errors import DataError
+from ctbnlearn.interface import spoken
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Trajectory number and time of every row of the table, and the names of the trajectories."""
+    """Trajectory number and time of every row of the table, names of the trajectories, and what times mean."""
 
     who: IntArray
     times: FloatArray
     ids: Sequence[Any]
+    clock: Clock | None = None
+
+    def when(self, row: int) -> str:
+        """The time of a row in words: a number, or the date it stands for."""
+        if self.clock is None or self.clock.zero is None:
+            return f"{self.times[row]:g}"
+        gap = np.timedelta64(round(self.times[row] * MICROSECONDS[self.clock.unit or "days"]), "us")
+        return str((self.clock.zero[self.who[row]] + gap).astype("datetime64[s]"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +55,41 @@ class Block:
     times: FloatArray
 
 
-def read_rows(table: Source, roles: Roles) -> Rows:
-    """Read the trajectory and time columns; trajectories count in order of first appearance."""
-    times = _read_times(table, roles.time)
-    _check_at(table, roles.time, np.isnan(times), "the time is blank; fill it in, or delete the row")
+def read_rows(table: Source, roles: Roles, unit: str | None = None) -> Rows:
+    """Read the trajectory and time columns; trajectories count in order of first appearance.
+
+    Dates become numbers of some `unit`, by default one that suits the longest trajectory, from time 0 at the start of a
+    trajectory or else its first row.
+    """
+    dates = table.take(roles.time) if roles.time in table.dates else None
+    times = _read_times(table, roles.time) if dates is None else np.zeros(table.n_rows)
+    blank = np.isnan(times) if dates is None else np.isnat(dates)
+    _check_at(table, roles.time, blank, "the time is blank; fill it in, or delete the row")
+    who, ids = _read_who(table, roles)
+    if dates is None:
+        return Rows(who, times, ids, None if unit is None else Clock(unit))
+    clock = _read_clock(table, roles, dates, who, len(ids), unit)
+    return Rows(who, clock.numbers(dates, who), ids, clock)
+
+
+def _read_clock(table: Source, roles: Roles, dates: Dates, who: IntArray, n: int, unit: str | None) -> Clock:
+    """Time 0 of every trajectory, and the unit."""
+    zero = np.full(n, np.datetime64(2**62, "us"))
+    last = np.full(n, np.datetime64(-(2**62), "us"))
+    np.minimum.at(zero, who, dates)
+    np.maximum.at(last, who, dates)
+    unit = unit or choose_unit((last - zero).max())
+    if isinstance(roles.start, str) and roles.start in table.dates:
+        given = table.dates[roles.start]
+        told = ~np.isnat(given)
+        zero[who[told]] = np.minimum(given[told], zero[who[told]])
+    return Clock(unit, zero)
+
+
+def _read_who(table: Source, roles: Roles) -> tuple[IntArray, list[Any]]:
+    """The trajectory of every row, and their names."""
     if roles.trajectory is None:
-        return Rows(np.zeros(table.n_rows, np.int64), times, [0])
+        return np.zeros(table.n_rows, np.int64), [0]
     names, who = _read_names(table, roles.trajectory, "trajectory")
     first = np.full(len(names), table.n_rows)  # where each name appears; categories need not appear at all
     first[who[::-1]] = np.arange(table.n_rows)[::-1]  # of several rows the one written last, the first, stays
@@ -60,7 +99,7 @@ def read_rows(table: Source, roles: Roles) -> Rows:
     ids = [names[k] for k in order]
     if table.take(roles.trajectory).text and all(map(is_int, ids)):
         ids = [int(name) for name in ids]
-    return Rows(rank[who], times, ids)
+    return rank[who], ids
 
 
 def read_nodes(table: Source, roles: Roles) -> tuple[tuple[str, ...], IntArray]:
@@ -130,12 +169,12 @@ def arrange(
 
 def _complain_order(table: Source, roles: Roles, rows: Rows, a: int, b: int) -> None:
     """Row b should come after row a of its trajectory; where both have one time, say if they contradict each other."""
-    who, early, late = shown(rows.ids[rows.who[b]]), rows.times[a], rows.times[b]
-    if late < early:
+    who, early, late = shown(rows.ids[rows.who[b]]), rows.when(a), rows.when(b)
+    if rows.times[b] < rows.times[a]:
         of = " for one variable" if roles.events else ""
         raise DataError(
-            f"{table.place(b, roles.time)}: time {late:g} comes after time {early:g} in trajectory {who}{of}; sort "
-            "the rows by time, or pass sort=True"
+            f"{table.place(b, roles.time)}: time {late} comes after time {early} in trajectory {who}{of}; sort "
+            f"the rows by time, or {spoken('pass sort=True', 'add --sort')}"
         )
     a, b = min(a, b), max(a, b)
     what, columns = "keep one row per time", roles.variables or ()
@@ -149,7 +188,7 @@ def _complain_order(table: Source, roles: Roles, rows: Rows, a: int, b: int) -> 
             what = f"they contradict each other in column {name!r} {pair}: keep one"
             break
     raise DataError(
-        f"{table.place(b)}: trajectory {who} has time {late:g} twice{of}, "
+        f"{table.place(b)}: trajectory {who} has time {late} twice{of}, "
         f"first in {table.place(a).removeprefix(table.name + ', ')}; {what}"
     )
 
@@ -163,15 +202,23 @@ def read_window(table: Source, roles: Roles, rows: Rows) -> tuple[FloatArray, Fl
     return start, _read_bound(table, roles, rows, "end", roles.end, last)
 
 
-def _read_bound(
-    table: Source, roles: Roles, rows: Rows, option: str, given: str | float | None, default: FloatArray
-) -> FloatArray:
-    """One end of the windows, from a column or a number; the default holds where that column is blank."""
+def _read_bound(table: Source, roles: Roles, rows: Rows, option: str, given: Any, default: FloatArray) -> FloatArray:
+    """One end of the windows, from a column, a number or a date; the default holds where that column is blank."""
     if given is None:
         return default
-    bound = np.full(len(rows.ids), np.nan if isinstance(given, str) else given)
+    dated = rows.clock is not None and rows.clock.zero is not None
+    if isinstance(given, np.datetime64) or (isinstance(given, str) and (given in table.dates) != dated):
+        if not dated or isinstance(given, str):
+            raise DataError(
+                f"{table.name}: {option} and the time column {roles.time!r} must both be dates, or both be numbers; "
+                "write them alike"
+            )
+        assert rows.clock is not None
+        bound = rows.clock.numbers(np.full(len(rows.ids), given), np.arange(len(rows.ids)))
+    else:
+        bound = np.full(len(rows.ids), np.nan if isinstance(given, str) else given)
     if isinstance(given, str):
-        column = _read_times(table, given)
+        column = rows.clock.numbers(table.take(given), rows.who) if dated and rows.clock else _read_times(table, given)
         told = ~np.isnan(column)
         bound[rows.who[told]] = column[told]
         differs = told & (column != bound[rows.who])
@@ -187,7 +234,7 @@ def _read_bound(
     if outside.any():
         row = int(np.argmax(outside))
         raise DataError(
-            f"{table.place(row, roles.time)}: time {rows.times[row]:g} lies outside the window of trajectory "
+            f"{table.place(row, roles.time)}: time {rows.when(row)} lies outside the window of trajectory "
             f"{shown(rows.ids[rows.who[row]])}, whose {option} is {limit[row]:g}; widen it with {option}="
         )
     return bound

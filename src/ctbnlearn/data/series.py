@@ -37,6 +37,10 @@ class Series:
         """Log p(y | x) of every row, shape (n_rows, n_states)."""
         return self.noise.log_likelihood(self.values)
 
+    def through(self, noise: NoiseModel) -> Series:
+        """The same values seen through another observation model."""
+        return Series(self.offsets, self.times, self.values, noise)
+
     @property
     def key(self) -> tuple[int, ...]:
         """The same for series that share their times."""
@@ -74,6 +78,10 @@ class HoledSeries(Series):
     grid_offsets: IntArray
     grid: FloatArray
     seen: BoolArray
+
+    def through(self, noise: NoiseModel) -> HoledSeries:
+        """The same values seen through another observation model."""
+        return HoledSeries(self.grid_offsets, self.grid, self.seen, self.values, noise)
 
     @property
     def times(self) -> FloatArray:

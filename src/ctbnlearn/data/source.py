@@ -6,7 +6,6 @@ name the place of a row in the user's words ("panel.csv, line 17").
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.data.clock import Dates, looks_like_date, parse_dates
 from ctbnlearn.data.messages import shown
 from ctbnlearn.errors import DataError, ParameterError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-_DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\s*\d{1,2}:\d{2}")
 
 ALL = slice(None)
 Order = IntArray | slice  # rows of a table, arranged; a slice costs no memory
@@ -46,9 +45,10 @@ def is_blank(label: Any, missing: frozenset[str]) -> bool:
 
 
 def no_date(where: str, what: Any) -> NoReturn:
-    """Raise because a date stands where a number is needed."""
+    """Raise because a date stands where a number or a label is needed."""
     raise DataError(
-        f"{where}: {shown(what)} is a date or a clock time; convert it to a number such as days since start"
+        f"{where}: {shown(what)} is a date or a clock time, which can only be a time; convert it to a number such as "
+        "days since start, or leave the column out"
     )
 
 
@@ -66,12 +66,15 @@ class Cells:
         Whether the values are text whose type (number, truth value, word) has yet to be found.
     ordered
         Whether the order of `labels` is the user's own (a categorical column).
+    ranked
+        Whether that order means something (an ordered categorical).
     """
 
     codes: NDArray[Any]
     labels: list[Any]
     text: bool
     ordered: bool = False
+    ranked: bool = False
 
     def used(self, rows: Order = ALL) -> BoolArray:
         """Which labels occur in some rows."""
@@ -79,12 +82,13 @@ class Cells:
 
 
 class Source(ABC):
-    """A table; `load` fills `numbers` (NaN where a cell is empty) and `cells`, both by name of column."""
+    """A table; `load` fills `numbers` (NaN where a cell is empty), `dates` and `cells`, each by name of column."""
 
     def __init__(self, name: str, missing: frozenset[str], columns: Sequence[str]) -> None:
         self.name, self.missing, self.columns = name, missing, tuple(columns)
         self.numbers: dict[str, FloatArray] = {}
         self.cells: dict[str, Cells] = {}
+        self.dates: dict[str, Dates] = {}
         self.n_rows = 0
         twice = [column for column, count in Counter(self.columns).items() if count > 1]
         if twice:
@@ -92,15 +96,15 @@ class Source(ABC):
         if not columns:
             raise DataError(f"{name}: there are no column names; the first line must name the columns")
 
-    def load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
-        """Read some columns as numbers and others as labels."""
-        self._load(numbers, labels)
+    def load(self, numbers: Sequence[str], labels: Sequence[str], times: Sequence[str] = ()) -> None:
+        """Read some columns as numbers, some as labels, and some as numbers or dates, whichever they hold."""
+        self._load(numbers, labels, times)
         if self.n_rows == 0:
             raise DataError(f"{self.name}: there are no rows below the column names; give at least one row of data")
 
     @abstractmethod
-    def _load(self, numbers: Sequence[str], labels: Sequence[str]) -> None:
-        """Fill `numbers`, `cells` and `n_rows`."""
+    def _load(self, numbers: Sequence[str], labels: Sequence[str], times: Sequence[str]) -> None:
+        """Fill `numbers`, `cells`, `dates` and `n_rows`."""
 
     def _row(self, row: int) -> str:
         """The user's word for a row."""
@@ -116,7 +120,8 @@ class Source(ABC):
 
     def take(self, column: str) -> Any:
         """Hand a column over, numbers or cells; its memory comes back once it is dealt with."""
-        return (self.numbers if column in self.numbers else self.cells).pop(column)
+        home: dict[str, Any] = self.numbers if column in self.numbers else self.cells
+        return (self.dates if column in self.dates else home).pop(column)
 
     def value(self, row: int, column: str) -> Any:
         """A single cell, None where it is empty."""
@@ -143,10 +148,26 @@ class Source(ABC):
         if bad[codes].any():
             row = self.first(bad[codes], rows)
             label, where = cells.labels[cells.codes[row]], self.place(row, column)
-            if isinstance(label, str) and _DATE.match(label):
+            if looks_like_date(label):
                 no_date(where, label)
             raise DataError(
                 f"{where}: {shown(label)} is not a number; correct it (decimal point, no units), or leave "
                 "the cell blank"
             )
         return table[codes]
+
+    def put_times(self, column: str, cells: Cells) -> None:
+        """Cells of labels as dates, where they are written like dates, else as numbers."""
+        labels = [None if is_blank(label, self.missing) else label for label in cells.labels]
+        used = cells.used()
+        if not any(looks_like_date(label) for label, u in zip(labels, used) if u):
+            self.numbers[column] = self.cell_numbers(column, cells)
+            return
+        found, bad = parse_dates([label if u else None for label, u in zip(labels, used)])
+        if bad is not None:
+            row = int(np.argmax(cells.codes == bad))
+            raise DataError(
+                f"{self.place(row, column)}: {shown(cells.labels[bad])} cannot be read as a date beside the others; "
+                "write all as 2024-03-31 or 2024-03-31T14:30, with an offset such as +02:00 in all or in none"
+            )
+        self.dates[column] = np.append(found, np.datetime64("NaT", "us"))[cells.codes]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ctbnlearn.errors import DataError
 
 Label = str | int | float | bool
+# words that stand for a truth value have an order that needs no telling
+_NO_YES = {("no", "yes"), ("n", "y"), ("false", "true"), ("off", "on"), ("absent", "present"), ("negative", "positive")}
 
 
 def plain_label(label: Any, where: str = "state") -> Label:
@@ -29,14 +31,24 @@ def plain_label(label: Any, where: str = "state") -> Label:
 class Variable:
     """A named variable with two or more labelled states.
 
+    Parameters
+    ----------
+    name, states
+        Its name and the labels of its states.
+    ordered
+        Whether the states have an order; only then has an effect a sign. None (default): numbers that rise, False and
+        True, and pairs such as "no" and "yes" have one, other text has not.
+
     Examples
     --------
-    >>> Variable("pain", ("none", "mild", "strong")).n_states
-    3
+    >>> pain = Variable("pain", ("none", "mild", "strong"), ordered=True)
+    >>> pain.n_states, pain.ordered, Variable("colour", ("red", "blue")).ordered, Variable("dose", (0, 1)).ordered
+    (3, True, False, True)
     """
 
     name: str
     states: tuple[Label, ...]
+    ordered: bool | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -50,6 +62,8 @@ class Variable:
             )
         if len(set(states)) != len(states):
             raise DataError(f"variable {self.name!r} names a state twice: {list(states)}")
+        if self.ordered is None:
+            object.__setattr__(self, "ordered", _has_order(states))
 
     @property
     def n_states(self) -> int:
@@ -65,6 +79,13 @@ class Variable:
             raise DataError(
                 f"variable {self.name!r} has no state {label!r}; its states are {list(self.states)}"
             ) from None
+
+
+def _has_order(states: tuple[Label, ...]) -> bool:
+    """Whether labels have an order that everybody knows, and stand in it."""
+    if all(isinstance(s, (int, float)) for s in states):
+        return all(a < b for a, b in zip(states, states[1:]))  # type: ignore[operator]
+    return tuple(str(s).strip().lower() for s in states) in _NO_YES
 
 
 def as_variables(spec: Any) -> tuple[Variable, ...]:

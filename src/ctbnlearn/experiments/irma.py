@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from ctbnlearn.data.noise import ThresholdNoise
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.tables import read_table
-from ctbnlearn.data.threshold import ThresholdNoise
 from ctbnlearn.errors import DataError
 from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison

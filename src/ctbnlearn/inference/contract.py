@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.model.ctbn import CTBN
 
@@ -99,6 +100,14 @@ class PathInference(abc.ABC):
     @abc.abstractmethod
     def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:
         """The E-step under given rates, from paths known before if any."""
+
+    @abc.abstractmethod
+    def marginals_of(self, paths: PathPosterior) -> FloatArray:
+        """State probabilities at the times the engine was asked to look at, (n_trajectories, n_times, N, S)."""
+
+    @abc.abstractmethod
+    def see(self, obs: Observations) -> None:
+        """From now on take the same values as seen through other observation models."""
 
     @abc.abstractmethod
     def arrays(self, paths: PathPosterior) -> dict[str, Any]:

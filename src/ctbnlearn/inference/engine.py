@@ -74,7 +74,8 @@ class PathEngine(PathInference):
         parts = by_states(cards)
         self.groups = tuple((tuple(nodes.tolist()), s) for nodes, s in parts) if len(parts) > 1 else ()
         max_cells = max(1, int(4 * self.device.cells / np.square(cards).sum()))
-        self.blocks: list[Block] = build_blocks(obs, step, max_cells=max_cells, queries=queries)
+        self._lay_out = partial(build_blocks, step=step, max_cells=max_cells, queries=queries)
+        self.blocks: list[Block] = self._lay_out(obs)
         wide = max(cards)
         cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
         self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
@@ -279,7 +280,15 @@ class PathEngine(PathInference):
     def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.AnyTables) -> FloatArray:
         return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
 
-    def marginals(self, rates: PathRates, effort: Effort) -> FloatArray:
+    def see(self, obs: Observations) -> None:
+        """Lay the same observations out anew, with other likelihoods."""
+        self.blocks = self._lay_out(obs)
+
+    def marginals_of(self, paths: PathPosterior) -> FloatArray:
+        """Posterior marginals at the queries, from paths known before."""
+        return self.marginals(paths.rates, paths.effort, paths)
+
+    def marginals(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> FloatArray:
         """Posterior marginals at the queries, (n_trajectories, n_queries, N, S)."""
         shape = self.blocks[0].queries.shape[0], len(rates.cards), max(rates.cards)
         out: FloatArray = np.empty((self.n_trajectories, *shape))
@@ -288,7 +297,7 @@ class PathEngine(PathInference):
             columns = np.arange(len(block.trajectories))
             out[block.trajectories] = found[block.queries, :, :, columns].transpose(1, 0, 2, 3)
 
-        self.update(rates, effort, None, self._grid_marginals, put)
+        self.update(rates, effort, start, self._grid_marginals, put)
         return out
 
     def predictive(self, rates: PathRates) -> FloatArray:

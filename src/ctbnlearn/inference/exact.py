@@ -205,16 +205,21 @@ def smooth(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
     >>> smooth(random_network(1, rng=0), obs, [0.0, 1.0])["x0"].round(3).tolist()
     [[[1.0, 0.0], [0.684, 0.316]]]
     """
-    return _posterior(network, evidence, times, backward=True)
+    return _posterior(_checked(network, evidence), times, backward=True)
+
+
+def posterior(chain: Any, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
+    """As `smooth`, for a chain that may lose probability on its way; see `exact_paths`."""
+    return _posterior(_Engine(chain, evidence), times, backward=True)
 
 
 def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
     """State probabilities at each time given the evidence up to and including that time; shapes as `smooth`."""
-    return _posterior(network, evidence, times, backward=False)
+    return _posterior(_checked(network, evidence), times, backward=False)
 
 
-def _posterior(network: CTBN, evidence: Any, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:
-    engine = _checked(network, evidence)
+def _posterior(engine: _Engine, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:
+    network = engine.network
     grid = query_grid(times, engine.evidence.start, engine.evidence.ids)
     out = {v.name: np.empty((*grid.shape, v.n_states)) for v in network.variables}
     for line in engine.timelines(grid, columns=3 * (grid.shape[1] + 20)):

@@ -6,20 +6,33 @@ and statistics are those of its posterior. All variables are one block of `block
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from ctbnlearn.arrays import IntArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ImpossibleEvidenceError
+from ctbnlearn.inference import exact
 from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.inference.block_kernel import moves
 from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathPosterior, PathRates
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.statistics import Statistics
+from ctbnlearn.model.initial import InitialDistribution
+
+
+class Chain(NamedTuple):
+    """What the joint chain needs to know of a network."""
+
+    variables: tuple[Variable, ...]
+    n_states: tuple[int, ...]
+    parents: Sequence[tuple[int, ...]]
+    cims: list[FloatArray]
+    initial: InitialDistribution
 
 
 @final
@@ -34,11 +47,14 @@ class ExactPaths(PathInference):
         Typical exit rate of a joint state, which the time grid suits.
     device
         Where to compute, and how precisely.
+    queries : (n_trajectories, n_queries), optional
+        Times at which the posterior may be asked for.
     """
 
-    def __init__(self, obs: Observations, exit_rate: float, device: Device) -> None:
-        self.obs = obs
-        self.evidence = BlockEvidence(obs, exit_rate, device)
+    def __init__(self, obs: Observations, exit_rate: float, device: Device, queries: FloatArray | None = None) -> None:
+        self.exit_rate, self.device = exit_rate, device
+        self.queries = np.empty((obs.n_trajectories, 0)) if queries is None else queries
+        self.see(obs)
 
     def describe(self) -> str:
         """How many states the chain has."""
@@ -75,6 +91,30 @@ class ExactPaths(PathInference):
         dwells, counts, starts = (tuple(part) for part in zip(*tables))
         statistics = Statistics(tuple(self.obs.variables), tuple(rates.parents), dwells, counts, starts)
         return Expectation(values, statistics, PathPosterior(rates, effort))
+
+    def marginals_of(self, paths: PathPosterior) -> FloatArray:
+        """Posterior of the chain at the times asked for."""
+        found = exact.posterior(self._chain(paths.rates), self.obs, self.queries)
+        out = np.zeros((*self.queries.shape, len(found), max(paths.rates.cards)))
+        for i, share in enumerate(found.values()):
+            out[..., i, : share.shape[-1]] = share
+        return out
+
+    def see(self, obs: Observations) -> None:
+        """Take other observations."""
+        self.obs = obs
+        self.evidence = BlockEvidence(obs, self.exit_rate, self.device)
+
+    def _chain(self, rates: PathRates) -> Chain:
+        cims = []
+        for card, geometric, arithmetic in zip(rates.cards, rates.geometric, rates.arithmetic):
+            off, diagonal = ~np.eye(card, dtype=bool), np.arange(card)
+            cim = geometric * off
+            cim[:, diagonal, diagonal] = -(arithmetic * off).sum(-1)
+            cims.append(cim)
+        variables = tuple(self.obs.variables)
+        initial = InitialDistribution.build(variables, {v.name: p for v, p in zip(variables, rates.initial)})
+        return Chain(variables, tuple(rates.cards), rates.parents, cims, initial)
 
     def arrays(self, paths: PathPosterior) -> dict[str, Any]:
         """Nothing is kept."""

@@ -7,6 +7,10 @@ its children, exp(-exit_c dt) while they rest and R_c(y, y' | u_c) where they ju
 2. forget the states; on these times x is a discrete chain with transitions I + Q(u) / Omega(u): filter forwards;
 3. draw the states backwards, and keep the times at which they change.
 
+Where a node is set from outside, its own rates have no say: it takes a state at the start, any or a given one, then
+moves at a rate of its own that is next to nothing (`CALM` moves expected in the longest trajectory; never, if its value
+is given), and as a child it says nothing.
+
 This leaves the posterior of the paths as it is, and is exact: nothing is approximated, there is no time grid. Loops are
 compiled; every trajectory has its own random stream, and none needs another.
 """
@@ -18,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ctbnlearn.inference.path_state import Net, Paths, Seen, Start, more_room
+from ctbnlearn.inference.path_state import UNIFORM, Net, Paths, Seen, Start, more_room
 from ctbnlearn.streams import choose, compiled, exponential
 
 Array = Any
@@ -110,6 +114,9 @@ def find_blankets(net: Net) -> Blanket:
 
 
 NONE, NO_POINTS, NO_SLOTS, IMPOSSIBLE = 0, 1, 2, 3  # what keeps a draw from going on
+# in place of the parents' state at a time of the chain: set to any state, resting there, set to state x (-4 - x), fixed
+ANY, REST, FIXED, FIRST_SET = -1, -2, -3, -4
+CALM = 0.01
 
 
 def draw_paths(
@@ -155,6 +162,10 @@ def _draw(
     alpha, log_weight, hazard, weight = np.empty(widest), np.empty(widest), np.empty(widest), np.empty(widest)
     grid_time, grid_config, grid_alpha = np.empty(points), np.empty(points, np.int64), np.empty(points * widest)
     kept = np.empty(4, np.uint64)
+    any_set, calm = len(seen.set_start) > 0, 0.0
+    set_at, set_last, held = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.zeros(n + 1, np.bool_)
+    if any_set:
+        calm = CALM / (seen.end - seen.start).max()
     for b in range(b0, len(begin)):
         random = paths.random[b]
         end = seen.end[b]
@@ -200,16 +211,27 @@ def _draw(
             t_old = times[p_old] if p_old < p_last else inf
             t_row = seen_times[row] if row < last_row else inf
             left = exponential(random)
-            k = 0
+            k = resting = 0
+            t_set, e_set = inf, 0
+            if any_set:  # entry e: child e, or after the children the node itself
+                for e in range(n_children + 1):
+                    j = child[c0 + e] if e < n_children else i
+                    set_at[e], set_last[e], held[e] = seen.set_rows[j, b], seen.set_rows[j, b + 1], False
+                t_set, e_set = _next_set(seen, n_children + 1, set_at, set_last, held)
             while True:
                 kind, then = 0, end
                 if t_row <= then:
                     kind, then = 1, t_row
+                if t_set <= then:
+                    kind, then = 5, t_set
                 if t_source < then:
                     kind, then = 2, t_source
                 if t_old < then:
                     kind, then = 3, t_old
-                speed = omega[bound + u] - exit_rate[leave_i + u * card + x_old]
+                if resting == 0:
+                    speed = omega[bound + u] - exit_rate[leave_i + u * card + x_old]
+                else:
+                    speed = (UNIFORM - 1.0) * calm if resting == REST else 0.0
                 spent = speed * (then - now)
                 if spent > left:
                     kind, then = 4, now + left / speed
@@ -237,7 +259,7 @@ def _draw(
                     if c >= 0:
                         j, stride = child[c0 + c], child_stride[c0 + c]
                         child_state[c] = after
-                        for x in range(card):
+                        for x in range(0 if held[c] else card):
                             at = (config[c] + x * stride) * cards[j]
                             log_weight[x] += log_rate[net.place[j] + (at + before) * cards[j] + after]
                             hazard[x] += exit_rate[leave[j] + at + after] - exit_rate[leave[j] + at + before]
@@ -245,7 +267,7 @@ def _draw(
                         c = touched[t]
                         j, shift = child[c0 + c], touch_stride[t] * (after - before) * cards[child[c0 + c]]
                         at = leave[j] + config[c] * cards[j] + child_state[c]
-                        for x in range(card):
+                        for x in range(0 if held[c] else card):
                             of_x = at + x * child_stride[c0 + c] * cards[j]
                             hazard[x] += exit_rate[of_x + shift] - exit_rate[of_x]
                         config[c] += touch_stride[t] * (after - before)
@@ -253,24 +275,41 @@ def _draw(
                     for s in range(n_sources):
                         if pointer[s] < last[s] and times[pointer[s]] < t_source:
                             t_source, s_next = times[pointer[s]], s
-                else:  # a time of the chain, from the present path (3) or virtual (4)
+                elif kind == 5 and (e_set < n_children or held[e_set]):  # a child is set or let go, or the node let go
+                    if e_set < n_children:
+                        j = child[c0 + e_set]
+                        for x in range(card):
+                            at = (config[e_set] + x * child_stride[c0 + e_set]) * cards[j] + child_state[e_set]
+                            hazard[x] += exit_rate[leave[j] + at] if held[e_set] else -exit_rate[leave[j] + at]
+                    else:
+                        resting = 0
+                    set_at[e_set] += held[e_set]
+                    held[e_set] = not held[e_set]
+                    t_set, e_set = _next_set(seen, n_children + 1, set_at, set_last, held)
+                else:  # a time of the chain: from the present path (3), virtual (4), or the node is set (5)
                     full = k >= points
                     if full or not _absorb(alpha, log_weight, card):
                         for k in range(4):
                             random[k] = kept[k]
                         return b, i, NO_POINTS if full else IMPOSSIBLE, 0
                     grid_time[k] = now
-                    grid_config[k] = u
+                    code = u if resting == 0 else resting
+                    if kind == 5:
+                        held[e_set], value = True, seen.set_value[set_at[e_set]]
+                        code, resting = (ANY, REST) if value < 0 else (FIRST_SET - value, FIXED)
+                        t_set, e_set = _next_set(seen, n_children + 1, set_at, set_last, held)
+                    grid_config[k] = code
                     at = place + u * card * card
                     for x in range(card):
                         grid_alpha[k * card + x] = alpha[x]
                     for y in range(card):
                         total = 0.0
                         for x in range(card):
-                            total += grid_alpha[k * card + x] * step[at + x * card + y]
+                            move = step[at + x * card + y] if code >= 0 else _set_step(code, x, y, card)
+                            total += grid_alpha[k * card + x] * move
                         alpha[y] = total
                     k += 1
-                    if kind == 3:
+                    if kind == 3 or (kind == 5 and t_old == now):  # the jump to what it was set to before
                         x_old = int(states[p_old])
                         p_old += 1
                         t_old = times[p_old] if p_old < p_last else inf
@@ -280,9 +319,11 @@ def _draw(
             x_old = choose(random, alpha, card)
             free = n_times = k
             for k in range(n_times - 1, -1, -1):
-                at = place + grid_config[k] * card * card + x_old
+                code = grid_config[k]
+                at = place + code * card * card + x_old
                 for x in range(card):
-                    weight[x] = grid_alpha[k * card + x] * step[at + x * card]
+                    move = step[at + x * card] if code >= 0 else _set_step(code, x, x_old, card)
+                    weight[x] = grid_alpha[k * card + x] * move
                 x = choose(random, weight, card)
                 if x != x_old:
                     free -= 1
@@ -300,6 +341,30 @@ def _draw(
                 times[at + k] = grid_time[free + k]
                 states[at + k] = grid_config[free + k]
     return 0, 0, NONE, 0
+
+
+@compiled
+def _next_set(seen: Seen, n: int, set_at: Array, set_last: Array, held: Array) -> tuple[float, int]:
+    """When the next of some nodes is set from outside or let go, and its number."""
+    soonest, which = inf, 0
+    for e in range(n):
+        if set_at[e] < set_last[e]:
+            t = seen.set_end[set_at[e]] if held[e] else seen.set_start[set_at[e]]
+            if t < soonest:
+                soonest, which = t, e
+    return soonest, which
+
+
+@compiled
+def _set_step(code: int, x: int, y: int, card: int) -> float:
+    """Probability of a transition of a node that is set from outside."""
+    if code == ANY:
+        return 1.0 / card
+    if code == REST:
+        return 1.0 - 1.0 / UNIFORM if x == y else 1.0 / (UNIFORM * (card - 1))
+    if code == FIXED:
+        return 1.0 if x == y else 0.0
+    return 1.0 if y == FIRST_SET - code else 0.0
 
 
 @compiled

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference import exact, posterior
 from ctbnlearn.inference.methods import Exact, Factorised, Method
 from ctbnlearn.model.ctbn import CTBN
@@ -36,9 +37,10 @@ def smooth(
         `precision` and `device` of factorised methods.
     """
     posterior.check_same_variables(network, obs)
-    if isinstance(method, Factorised):
+    if obs.interventions is None and isinstance(method, Factorised):
         return posterior.smooth(network, obs, times, step=method.step, inference=method.name, **where)
-    if isinstance(method, Exact) or prod(network.n_states) <= MOST_SMOOTHED:
+    small = isinstance(method, Exact) or prod(network.n_states) <= MOST_SMOOTHED
+    if small and obs.interventions is None:
         return exact.smooth(network, obs, times)
     from ctbnlearn.inference import sampled
 
@@ -48,6 +50,8 @@ def smooth(
 def predictive(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> FloatArray:
     """Log likelihood of each observation given the earlier ones, summed per trajectory; parameters as in `smooth`."""
     posterior.check_same_variables(network, obs)
+    if obs.interventions is not None:
+        raise ParameterError("data with interventions cannot be scored yet; leave out the trajectories that have some")
     if not isinstance(method, Factorised) and (isinstance(method, Exact) or prod(network.n_states) <= MOST_FILTERED):
         return exact.log_evidence(network, obs)
     step = method.step if isinstance(method, Factorised) else None

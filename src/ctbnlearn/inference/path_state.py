@@ -29,7 +29,8 @@ class Seen(NamedTuple):
     """Windows and informative observations of all trajectories.
 
     Node i was seen in trajectory b at times[rows[i, b]:rows[i, b + 1]]; the log likelihoods of its states at row r are
-    log_likelihood[place[i] + r * cards[i] + x].
+    log_likelihood[place[i] + r * cards[i] + x]. It was set from outside from set_start[r] to set_end[r], to the state
+    set_value[r] (-1: not known), for r from set_rows[i, b] to set_rows[i, b + 1].
     """
 
     cards: Array  # (N,)
@@ -39,6 +40,10 @@ class Seen(NamedTuple):
     times: Array
     place: Array  # (N,)
     log_likelihood: Array
+    set_rows: Array  # (N, B + 1)
+    set_start: Array
+    set_end: Array
+    set_value: Array
 
 
 class Paths(NamedTuple):
@@ -95,7 +100,7 @@ def gather(obs: Observations) -> Seen:
     n_rows = n_numbers = 0
     for series, card in zip(obs.series, cards):
         table = series.log_likelihood()
-        told = (table != table[:, :1]).any(1)
+        told = (table != table[:, :1]).any(1) | series.noise.learned  # what is learned may tell more later
         who = owner(series.offsets)[told]
         table = np.ascontiguousarray(table[told], float)
         with np.errstate(invalid="ignore"):
@@ -114,7 +119,24 @@ def gather(obs: Observations) -> Seen:
         np.concatenate(times),
         np.array(place, np.int64),
         np.concatenate(tables),
+        *_gather_interventions(obs),
     )
+
+
+def _gather_interventions(obs: Observations) -> tuple[Array, Array, Array, Array]:
+    """Stretches set from outside, node by node."""
+    given, n = obs.interventions, obs.n_trajectories
+    rows = np.zeros((len(obs.variables), n + 1), np.int64)
+    if given is None or not len(given):
+        return rows, np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    order, total = [], 0
+    for i in range(len(rows)):
+        mine, bounds = given.of(i, n)
+        rows[i] = total + bounds
+        order.append(mine)
+        total += len(mine)
+    index = np.concatenate(order)
+    return rows, given.start[index].astype(float), given.end[index].astype(float), given.value[index].astype(np.int64)
 
 
 def make_net(cards: Sequence[int], most_parents: int, most_states: Sequence[int]) -> Net:
@@ -174,11 +196,14 @@ def make_start(cards: Sequence[int], initial: InitialDistribution) -> Start:
 def first_paths(obs: Observations, seen: Seen, seed: Any) -> Paths:
     """Paths at rest with as many virtual jumps in every gap between observations as a node has states.
 
+    Where a node is let go that was set from outside, a gap begins, too: it may have to move before it is seen next.
+
     The first draw under a network without edges turns them into paths that the observations allow.
     """
     random = streams(seed, obs.n_trajectories)
     n, b = len(seen.cards), obs.n_trajectories
-    count = np.ascontiguousarray((np.diff(seen.rows, axis=1).T + 1) * seen.cards)
+    gaps = np.diff(seen.rows, axis=1) + np.diff(seen.set_rows, axis=1) + 1
+    count = np.ascontiguousarray(gaps.T * seen.cards)
     slots = np.maximum(2 * count, LEAST_SLOTS)
     first = np.concatenate([[0], np.cumsum(slots.reshape(-1))])
     total = int(first[-1])
@@ -202,8 +227,15 @@ def _scatter(seen: Seen, paths: Paths) -> None:
     for b in range(len(seen.start)):
         for i in range(n):
             low, k = seen.start[b], paths.first[b, i]
-            for r in range(seen.rows[i, b], seen.rows[i, b + 1] + 1):
-                high = seen.end[b] if r == seen.rows[i, b + 1] else seen.times[r]
+            r, s = seen.rows[i, b], seen.set_rows[i, b]
+            last, s_last = seen.rows[i, b + 1], seen.set_rows[i, b + 1]
+            for _ in range(last - r + s_last - s + 1):
+                high = seen.times[r] if r < last else seen.end[b]
+                if s < s_last and seen.set_end[s] < high:
+                    high = seen.set_end[s]
+                    s += 1
+                else:
+                    r += 1
                 if high > low:
                     for m in range(seen.cards[i]):
                         paths.times[k] = low + (high - low) * (m + uniform(paths.random[b])) / seen.cards[i]
@@ -263,6 +295,26 @@ def look(paths: Paths, queries: Array, counts: Array) -> None:
                 counts[b, i, q, x] += 1.0
 
 
+def states_seen(seen: Seen, paths: Paths, node: int) -> Array:
+    """States of a node's path at the times it was seen, row by row."""
+    out = np.empty(int(seen.rows[node, -1] - seen.rows[node, 0]), np.int64)
+    _states_seen(seen, paths, node, out)
+    return out
+
+
+@compiled
+def _states_seen(seen: Seen, paths: Paths, node: int, out: Array) -> None:
+    at = seen.rows[node, 0]
+    for b in range(len(seen.start)):
+        x, k = int(paths.begin[b, node]), paths.first[b, node]
+        last = k + paths.count[b, node]
+        for r in range(seen.rows[node, b], seen.rows[node, b + 1]):
+            while k < last and paths.times[k] <= seen.times[r]:
+                x = int(paths.states[k])
+                k += 1
+            out[r - at] = x
+
+
 def compact(paths: Paths) -> Paths:
     """The same paths with room for twice the jumps they have, no more."""
     slots = np.maximum(2 * paths.count, LEAST_SLOTS // 2)
@@ -281,6 +333,6 @@ def refuse(obs: Observations, trajectory: int, node: int) -> None:
     """Raise where observations have probability zero."""
     raise DataError(
         f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: "
-        "`transitions` or the initial distribution rule out how its states follow each other; allow it or correct the "
-        "data"
+        "`transitions`, the initial distribution or an intervention rule out how its states follow each other; allow "
+        "it or correct the data"
     )

@@ -1,8 +1,9 @@
 """One Markov chain over paths, parent sets and rates, whose stationary distribution is their posterior.
 
 A sweep draws every path given its Markov blanket (`inference.gibbs`), then every node's parent set and rates given the
-complete paths (`structure.set_draws`), then the initial distribution. Nothing is approximated; what a chain needs is
-time to forget where it began: the network without edges.
+complete paths (`structure.set_draws`), the initial distribution, and the observation models that are learned
+(`noise_draws`). Nothing is approximated; what a chain needs is time to forget where it began: the network without
+edges.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference import gibbs, path_state
+from ctbnlearn.learn.noise_draws import NoiseDraws
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
@@ -102,6 +104,7 @@ class Chain:
         self.set_cores([()] * n)
         self.evidence = 0.0
         self.stopped = False
+        self.noise = NoiseDraws(task.obs, task.seen)
         for i, (card, rate) in enumerate(zip(cards, task.apparent_rates())):  # the first paths, without parents
             path_state.set_node(
                 self.net, cards, i, (), self.priors.possible[i, None, :card, :card] * rate / max(card - 1, 1)
@@ -126,9 +129,10 @@ class Chain:
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
         task, cards = self.task, self.task.seen.cards
-        self.paths, trouble = gibbs.draw_paths(task.seen, self.paths, self.net, self.start)
+        self.paths, trouble = gibbs.draw_paths(self.noise.seen, self.paths, self.net, self.start)
         if trouble is not None:
             path_state.refuse(task.obs, *trouble)
+        self.noise.step(self.paths, self.random)
         set_draws.draw_pools(
             self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, cards, self.random
         )
@@ -212,7 +216,7 @@ class Chain:
             own[: len(parents)] = parents
             if not (sets == own).all(1).any():  # one of many light ones
                 sets, weights = np.vstack([sets, own]), np.append(weights, drawn.weight[i])
-            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights))
+            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights, self.noise.parameters(i)))
         return out
 
     def _forget(self) -> None:
@@ -232,7 +236,7 @@ class Chain:
         }
         out = {f"{name}/{key}": value for name, part in parts.items() for key, value in part._asdict().items()}
         own = ("random", "cores", "n_core", "others", "n_others")
-        return {**out, **{key: getattr(self, key) for key in own}}
+        return {**out, **{key: getattr(self, key) for key in own}, **self.noise.arrays()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Take up what `arrays` gave."""
@@ -241,6 +245,7 @@ class Chain:
             setattr(self, name, type(part)(*(np.array(arrays[f"{name}/{key}"]) for key in part._fields)))
         for key in ("random", "cores", "n_core", "others", "n_others"):
             setattr(self, key, np.array(arrays[key]))
+        self.noise.restore(arrays)
 
     def take_over(self, other: Chain) -> None:
         """Go on from where another chain is, with random numbers of one's own."""

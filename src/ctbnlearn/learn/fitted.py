@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.variables import Variable
@@ -30,6 +31,8 @@ class FittedNetwork:
     network_: CTBN
     rate_tables_: list[RateTable]
     inference_: Method | None = None
+    noise_: dict[str, NoiseModel]
+    noise_parameters_: list[Mapping[str, Any]]
     _record: FitRecord
 
     @property
@@ -56,7 +59,7 @@ class FittedNetwork:
         from ctbnlearn.inference import known
 
         check_is_fitted(self)
-        return known.smooth(self.network_, obs, times, self.inference_, **self._where())
+        return known.smooth(self.network_, self._seen(obs), times, self.inference_, **self._where())
 
     def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
@@ -89,8 +92,40 @@ class FittedNetwork:
         check_is_fitted(self)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
-        total = known.predictive(self.network_, data, self.inference_, **self._where())
-        return float(total.sum()) / max(data.n_informative, 1)
+        seen = self._seen(data)
+        total = known.predictive(self.network_, seen, self.inference_, **self._where())
+        return float(total.sum()) / max(seen.n_informative, 1)
+
+    def _seen(self, obs: Observations) -> Observations:
+        """Observations through the models that were learned, where theirs are still open."""
+        found = getattr(self, "noise_", {})
+        still = {v.name for v, s in zip(obs.variables, obs.series) if s.noise.learned}
+        return obs.with_noise({name: model for name, model in found.items() if name in still})
+
+    @staticmethod
+    def _refuse(data: Observations) -> None:
+        """Raise where data hold what only `StructureLearner` learns from."""
+        if data.interventions is not None:
+            raise ParameterError("interventions need StructureLearner, with inference by sampling")
+        still = [v.name for v, s in zip(data.variables, data.series) if s.noise.learned]
+        if still:
+            raise ParameterError(
+                f"variable {still[0]!r}: its observation model is to be learned, which StructureLearner does; give its "
+                "parameters here"
+            )
+
+    def _set_noise(
+        self,
+        data: Any,
+        found: Mapping[str, NoiseModel] | None = None,
+        parameters: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Keep the observation models: those of the data, and in place of some what was found."""
+        series = data.series if isinstance(data, Observations) else ()
+        own = {v.name: s.noise for v, s in zip(data.variables, series)}
+        plain = (ExactStates, RawLikelihoods)
+        self.noise_ = {name: m for name, m in {**own, **(found or {})}.items() if not isinstance(m, plain)}
+        self.noise_parameters_ = list(parameters)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that trajectories are learned from, not arrays of samples by features."""

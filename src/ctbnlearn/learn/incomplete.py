@@ -20,6 +20,7 @@ from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, EMState, Schedule, fit_decoupled
 from ctbnlearn.learn.network_belief import NetworkBelief
+from ctbnlearn.learn.noise_steps import NoiseSteps
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief, most_active_states
 from ctbnlearn.learn.tensor_file import listed, unlisted
@@ -52,8 +53,10 @@ def fit_incomplete(
     progress: Progress,
     callback: Callable[[int, float], Any] | None = None,
     checkpoint: Checkpoint | None = None,
-) -> EMState:
+) -> tuple[EMState, dict[int, FloatArray]]:
     """Run EM to the end and return its last state; of several random starts the one with the largest F.
+
+    With it come draws of the parameters of learned observation models, by number of the variable.
 
     With a `checkpoint`, go on from what it holds, and keep the state of every round there.
     """
@@ -72,7 +75,9 @@ def fit_incomplete(
         progress.say(f"{size}: on from the checkpoint of round {saved.round}")
         alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
         rng = _generator(saved.state["random"])
-    engine = _inference(obs, settings, alone, dense)
+    noise = NoiseSteps(obs)
+    engine = _inference(obs, settings, alone, dense, noise.queries if noise.models else None)
+    models = noise.arrays()
     progress.say(engine.describe())
     em = EM(obs, engine, schedule, settings.initial_distribution is None)
 
@@ -92,10 +97,12 @@ def fit_incomplete(
 
     def pack(state: EMState, start: int) -> Saved:
         arrays = {**state.arrays(engine), **listed("start_rates", alone), "mean_rates": np.array(mean_rates, float)}
+        arrays |= noise.arrays()
         kept = {"phases": list(state.history.phase), "converged": state.converged}
         return Saved(arrays, start, state.n_iter, {"em": kept, "random": plain(rng.bit_generator.state)})
 
     def unpack(saved: Saved) -> EMState:
+        noise.restore(engine, saved.arrays)
         return em.restore(new_belief("uniform"), saved.arrays, saved.round, **saved.state["em"])
 
     first = 0 if saved is None else saved.start
@@ -103,12 +110,15 @@ def fit_incomplete(
     best = None if ended is None else unpack(ended)
     initial = settings.initial_distribution or [np.full(c, 1 / c) for c in cards]
     starts = method.n_init if method.initial == "random" and dense else 1
+    kept = noise.arrays()
     for start in range(first, starts):
         if saved is not None and start == first:
             state = unpack(saved)
         else:
+            noise.restore(engine, models)
             state = em.begin(new_belief(method.initial), initial, alone)
         while not em.ended(state):
+            noise.step(engine, state.found.paths)
             state = em.round(state)
             if checkpoint is not None:
                 checkpoint.save(pack(state, start))
@@ -118,16 +128,17 @@ def fit_incomplete(
             if callback is not None:
                 callback(state.n_iter, state.objective)
         if best is None or state.objective > best.objective:
-            best = state
+            best, kept = state, noise.arrays()
             if checkpoint is not None and starts > 1:
                 checkpoint.save(pack(state, start), best=True)
     assert best is not None
+    noise.restore(engine, kept)
     refined = isinstance(method, Factorised) and method.refine and scoring.mixture is None
     if refined and isinstance(engine, PathEngine):
         progress.say(f"local evidence of {sum(map(len, best.belief.plausible()))} parent sets")
         best = replace(best, belief=best.belief.refine(engine, best.found.paths))
     progress.say("done" if best.converged else "stopped before it converged")
-    return best
+    return best, noise.draws(engine, best.found.paths)
 
 
 def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings, dense: bool) -> None:
@@ -146,17 +157,22 @@ def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings
 
 
 def _inference(
-    obs: Observations, settings: IncompleteSettings, alone: Sequence[FloatArray], dense: bool
+    obs: Observations,
+    settings: IncompleteSettings,
+    alone: Sequence[FloatArray],
+    dense: bool,
+    queries: FloatArray | None,
 ) -> PathInference:
     """The path inference asked for; `alone` are the rates of variables that do not drive each other."""
     method = settings.method
     if not isinstance(method, Factorised):
         where = Device.find(settings.device, settings.precision)
-        return ExactPaths(obs, float(sum(r.sum(1).max() for r in alone)), where)
+        return ExactPaths(obs, float(sum(r.sum(1).max() for r in alone)), where, queries)
     states = 1 if dense else most_active_states(len(alone))
     return PathEngine(
         obs,
         method.step or default_step([float(r.sum(1).max()) for r in alone]),
+        queries=queries,
         mean_field=isinstance(method, MeanField),
         padding=(max(1, int(np.log2(states))), states),
         precision=settings.precision,

@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ctbnlearn.arguments import generator, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
+from ctbnlearn.interface import spoken
 from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
@@ -27,7 +29,7 @@ from ctbnlearn.result.history import History
 from ctbnlearn.structure.mixture import Mixture, as_mixture
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions
+from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, exogenous_nodes
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -44,10 +46,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Edges that must not, or must, be there.
     exogenous : list of names or numbers, or None
         Variables that drive others but are driven by none, such as sex, cohort or weather: no edges into them. Their
-        own moves are learned without parents; `transitions={"sex": []}` says that one never moves.
+        own moves are learned without parents; `transitions={"sex": []}` says that one never moves. None: those that
+        were never seen to change within a trajectory; an empty list: none at all.
+    adjust_for : list of names or numbers, or None
+        Variables such as sex, arm or centre that are taken to be parents of all others: edges from them are given, and
+        have probability one; edges into them are left out. They do not count in `max_parents`.
     transitions : mapping or None
-        Transitions that can happen: variable -> list of (from, to) state labels, or 0/1 array [from, to]. All others of
-        that variable have rate zero. Variables not named move freely.
+        Transitions that can happen: variable -> list of (from, to) state labels, 0/1 array [from, to], or "adjacent":
+        between neighbours of states that have an order. All others of that variable have rate zero. Variables not named
+        move freely.
     weights : "posterior", "mixture" or Mixture
         "posterior": posterior probabilities of the parent sets. "mixture", or `Mixture` with its settings: the paper's
         mixture weights.
@@ -122,6 +129,12 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         evidence of the paths drawn, averaged over sweeps; no measure of fit.
     history_ : History
         Objective after every step.
+    exogenous_, adjusted_for_ : list of names
+        Variables without parents, and those that are parents of all others.
+    noise_ : dict
+        Observation models by variable, those learned with what was found; states seen exactly have none.
+    noise_parameters_ : list of dict
+        What was learned of observation models: variable, parameter, state, estimate, low and high (95 % interval).
     inference_ : Method or None
         How paths were inferred; None for complete data.
     chain_disagreement_ : (n, n) or None
@@ -142,8 +155,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     have few joint states (eight binary variables); with more the paths depend on the parents in sets of noticeable
     weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
 
-    A variable that never changes says nothing of what drives it: the edges into it keep about their prior probability.
-    Name it in `exogenous` if it cannot be driven.
+    A variable that never changes says nothing of what drives it, and is taken as exogenous.
 
     Trajectories are scikit-learn's samples: `Pipeline`, `cross_val_score` and `GridSearchCV` work with `Paths` and
     `Observations`, and compare settings by `score` on trajectories held out.
@@ -166,6 +178,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         forbidden: Any = None,
         required: Any = None,
         exogenous: Any = None,
+        adjust_for: Any = None,
         transitions: Any = None,
         weights: Any = "posterior",
         inference: Any = "auto",
@@ -186,6 +199,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.forbidden = forbidden
         self.required = required
         self.exogenous = exogenous
+        self.adjust_for = adjust_for
         self.transitions = transitions
         self.weights = weights
         self.inference = inference
@@ -229,7 +243,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(self, data: Paths | Observations, y: Any = None) -> StructureLearner:
+    def fit(self, data: Paths | Observations, y: Any = None, *, interventions: Any = None) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
@@ -238,6 +252,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             `Paths` (complete) or `Observations` (points in time, holes, noise).
         y
             Ignored; there for scikit-learn.
+        interventions
+            Table of when variables were set from outside, as `Observations.with_interventions` takes it.
         """
         began = time.perf_counter()
         method, mixture = self._check()
@@ -245,10 +261,23 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
+        if interventions is not None:
+            if isinstance(data, Paths):
+                raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
+            data = data.with_interventions(interventions)
         rules = EdgeRules.build(
-            data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
+            data.names,
+            self.max_parents,
+            self.candidates,
+            self.forbidden,
+            self.required,
+            self.exogenous,
+            self.adjust_for,
+            never_changing(data),
         )
-        possible = check_transitions(self.transitions, data.names, [v.states for v in data.variables])
+        self._tell_exogenous(rules)
+        states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
+        possible = check_transitions(self.transitions, data.names, states, ordered)
         start = given_initial(self.initial_distribution, data.variables)
         scoring = Scoring(self.rate_prior, self.structure_prior, mixture)
         scoring.check(len(data.names))
@@ -261,6 +290,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 'rate_prior="shared" needs complete data (Paths) and posterior weights; use rate_prior="auto", or '
                 "StructuralEM, which takes it with Observations"
             )
+        self._set_noise(data)
         if isinstance(data, Paths):
             if self.checkpoint is not None:
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
@@ -269,6 +299,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.inference_ = method or (Star() if mixture is not None else choose_method(data))
             if isinstance(self.inference_, Sampling):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
+            elif data.interventions is not None:
+                raise ParameterError(
+                    f"interventions need inference by sampling, not {self.inference_.name}; set "
+                    f"{spoken('inference', '--inference')} to sampling"
+                )
             elif isinstance(self.inference_, Blocks):
                 self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_)
             else:
@@ -279,6 +314,19 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    def _tell_exogenous(self, rules: EdgeRules) -> None:
+        """Keep who has no parents, and say who was taken to have none."""
+        self.exogenous_ = [rules.names[i] for i in rules.exogenous]
+        self.adjusted_for_ = [rules.names[i] for i in rules.adjusted]
+        given = {*exogenous_nodes(self.exogenous, rules.names), *rules.adjusted}
+        still = [rules.names[i] for i in rules.exogenous if i not in given]
+        if still:
+            example = spoken(f"adjust_for={still!r}", f"--adjust-for {','.join(still)}")
+            Progress(self.progress).say(
+                f"never changing within a trajectory, so that nothing drives it: {', '.join(still)}; {example} makes "
+                "it a parent of all others"
+            )
 
     def _check(self) -> tuple[Method | None, Mixture | None]:
         """Check the parameters that do not depend on the data; returns method and mixture weights, if any."""
@@ -335,6 +383,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
+        from ctbnlearn.learn.noise_draws import mean_models, parameter_rows
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
@@ -343,9 +392,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             where = Device.find(self.device, self.precision)
             given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
             checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
-        last = fit_incomplete(
+        last, draws = fit_incomplete(
             data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
         )
+        self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         belief, statistics = last.belief, last.found.statistics
         self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
@@ -370,6 +420,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         method: Sampling,
     ) -> None:
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models, parameter_rows
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
         from ctbnlearn.learn.sampling import make_task, sample
 
@@ -378,6 +429,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
         task = make_task(data, rules, scoring, possible, self.initial_distribution)
         found = sample(task, method, self.random_state, Progress(self.progress), self.callback, checkpoint)
+        draws = drawn_parameters(data, found.records)
+        self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
         self._set_weights(rules, [sets for sets, _ in listed], [weights for _, weights in listed], found.edges)
         tables = [rate_tables(found, task, i, *both, found.edges[:, i]) for i, both in enumerate(listed)]
@@ -416,6 +469,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.blocks import fit_blocks
         from ctbnlearn.learn.checkpoint import Checkpoint
 
+        data = self._fit_noise_alone(data, scoring, possible, start)
         where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
         checkpoint = None
         if self.checkpoint is not None:
@@ -431,6 +485,27 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.history_ = History(found.gained, ("blocks",) * len(found.gained))
         self.objective_, self.converged_ = found.gained[-1], found.settled
         self.n_iter_, self.pools_ = len(found.gained), None
+
+    def _fit_noise_alone(
+        self,
+        data: Observations,
+        scoring: Scoring,
+        possible: list[BoolArray | None],
+        start: list[FloatArray] | None,
+    ) -> Observations:
+        """Learn observation models with every variable by itself; the data, seen through what was learned."""
+        from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
+        from ctbnlearn.learn.noise_draws import learned_models, mean_models, parameter_rows
+
+        if not learned_models(data):
+            return data
+        rules = EdgeRules.build(data.names, 0, None, None, None)
+        settings = IncompleteSettings(Star(), start, self.precision, self.device, None)
+        _, draws = fit_incomplete(data, rules, scoring, possible, settings, Progress(self.progress))
+        models = mean_models(data, draws)
+        self._set_noise(data, models, parameter_rows(data, draws))
+        series = tuple(s.through(models[name]) if name in models else s for name, s in zip(data.names, data.series))
+        return replace(data, series=series)
 
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray

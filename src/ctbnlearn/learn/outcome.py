@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn.data.noise.saved import KINDS
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.inference.methods import Iterated, Sampling
@@ -60,6 +61,13 @@ def result_of(learner: Any, record: FitRecord) -> Result:
     )
     timings = {"fit": record.seconds}
     manifest = build_manifest(record.data, record.settings, timings, result, int(learner.n_iter_), learner.inference_)
+    if getattr(learner, "noise_", None):
+        known = {name: model for name, model in learner.noise_.items() if model.kind in KINDS}
+        models = {name: plain(model.to_dict()) for name, model in known.items()}
+        manifest["noise"] = {"models": models, "parameters": plain(learner.noise_parameters_)}
+    for key in ("exogenous", "adjusted_for"):
+        if getattr(learner, key + "_", None):
+            manifest[key] = list(getattr(learner, key + "_"))
     if learner.pools_ is not None:  # sets were made of these candidates alone
         manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

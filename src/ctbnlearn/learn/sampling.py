@@ -32,6 +32,7 @@ from ctbnlearn.learn.chain import Chain, Task, centre_prior
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.choice import sweep_seconds
 from ctbnlearn.learn.mixing import chain_means, commonest, disagreement, drift, effective_size, scale_reduction
+from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
@@ -271,7 +272,7 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sam
 def leave_behind(run: Run, progress: Progress) -> None:
     """Let chains whose network has far less evidence go on from the one that has most."""
     task = run.chains[0].task
-    if prod(task.cards) > MOST_EXACT:
+    if prod(task.cards) > MOST_EXACT or task.obs.interventions is not None:
         return
     networks = [tuple(commonest([trail], i) for i in range(len(task.cards))) for trail in run.trails]
     if len(set(networks)) == 1:
@@ -315,7 +316,8 @@ def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray) -> float:
         starts[names[i]] = counts / counts.sum()
     named = {names[i]: [names[j] for j in m] for i, m in enumerate(parents)}
     network = CTBN(task.obs.variables, named, cims, starts if task.initial is None else task.initial)
-    evidence = float(exact.log_evidence(network, task.obs).sum())
+    seen = task.obs.with_noise(mean_models(task.obs, drawn_parameters(task.obs, held)))
+    evidence = float(exact.log_evidence(network, seen).sum())
     return evidence + total - float(np.logaddexp.reduce(ordinate) - np.log(len(ordinate)))
 
 

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ctbnlearn.arguments import finite, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.variables import Variable
@@ -154,8 +155,16 @@ class StructuralEM(FittedNetwork, BaseEstimator):
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
         rules = EdgeRules.build(
-            data.names, self.max_parents, self.candidates, self.forbidden, self.required, self.exogenous
+            data.names,
+            self.max_parents,
+            self.candidates,
+            self.forbidden,
+            self.required,
+            self.exogenous,
+            still=never_changing(data),
         )
+        if isinstance(data, Observations):
+            self._refuse(data)
         # EM holds complexity against a set more than once: expected statistics need no sparse prior
         structures = "sparse" if isinstance(data, Paths) else "size"
         scoring = Scoring(self.rate_prior, self.structure_prior).settled(structures, "shared")

@@ -19,7 +19,8 @@ MOST = 128
 class NodeRecord(NamedTuple):
     """A node as one sweep left it.
 
-    Its parents, their statistics (U, S) and (U, S, S), how many trajectories start in each state, its heaviest sets.
+    Its parents, their statistics (U, S) and (U, S, S), how many trajectories start in each state, its heaviest sets,
+    and the parameters of its observation model where they are learned.
     """
 
     parents: tuple[int, ...]
@@ -28,6 +29,7 @@ class NodeRecord(NamedTuple):
     starts: FloatArray
     sets: NDArray[Any]  # (k, most parents), filled up with -1
     weights: FloatArray
+    noise: FloatArray
 
 
 class Trail:
@@ -93,6 +95,8 @@ class Trail:
             "n_sets": np.array([len(r.weights) for r in flat], np.int64),
             "sets": np.concatenate([r.sets for r in flat]) if flat else np.zeros((0, 1), np.int64),
             "weights": _joined([r.weights for r in flat]),
+            "n_noise": np.array([len(r.noise) for r in flat], np.int64),
+            "noise": _joined([r.noise for r in flat]),
         }
 
     @classmethod
@@ -100,21 +104,22 @@ class Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()
-        at = dict.fromkeys(("parents", "dwell", "moves", "starts", "sets", "weights"), 0)
+        at = dict.fromkeys(("parents", "dwell", "moves", "starts", "sets", "weights", "noise"), 0)
 
         def take(key: str, count: int) -> NDArray[Any]:
             at[key] += count
             return arrays[key][at[key] - count : at[key]]
 
         nodes: list[NodeRecord] = []
-        for number, (n_parents, n_sets) in enumerate(zip(arrays["n_parents"], arrays["n_sets"])):
+        counts = zip(arrays["n_parents"], arrays["n_sets"], arrays["n_noise"])
+        for number, (n_parents, n_sets, n_noise) in enumerate(counts):
             card = cards[number % len(cards)]
             parents = tuple(take("parents", n_parents).tolist())
             size = int(np.prod([cards[j] for j in parents], dtype=int))
             dwell = take("dwell", size * card).reshape(size, card)
             moves = take("moves", size * card**2).reshape(size, card, card)
             starts, sets, weights = take("starts", card), take("sets", n_sets), take("weights", n_sets)
-            nodes.append(NodeRecord(parents, dwell, moves, starts, sets, weights))
+            nodes.append(NodeRecord(parents, dwell, moves, starts, sets, weights, take("noise", n_noise)))
         n = len(cards)
         out.records = [nodes[k : k + n] for k in range(0, len(nodes), n)]
         return out

@@ -198,6 +198,7 @@ class CTBN:
                 {
                     "name": v.name,
                     "states": list(v.states),
+                    "ordered": bool(v.ordered),
                     "parents": [self.names[j] for j in self.parents[i]],
                     "rates": self.rates(v.name).tolist(),
                     "initial": {
@@ -220,7 +221,7 @@ class CTBN:
             )
         try:
             entries = content["variables"]
-            variables = [Variable(e["name"], tuple(e["states"])) for e in entries]
+            variables = [Variable(e["name"], tuple(e["states"]), e.get("ordered")) for e in entries]
             initial = {
                 e["name"]: (e["initial"]["given"], np.array(e["initial"]["table"], dtype=float)) for e in entries
             }

@@ -15,6 +15,7 @@ from ctbnlearn.report.check import probability_matrix
 
 _EDGE = ("source", "target", "probability", "effect", "effect_low", "effect_high", "sign")
 _RATE = ("parents", "from", "to", "mean", "low", "high")
+_NOISE = ("variable", "parameter", "state", "estimate", "low", "high")
 _TRAJECTORY = ("id", "times", "probabilities", "observations")
 
 
@@ -53,6 +54,10 @@ class ReportContent:
         observations (variable -> pairs (time, label or number)).
     citation
         How to cite.
+    time_unit
+        Unit of times, such as "years"; empty: not known.
+    noise
+        What was learned of observation models: dicts with the keys variable, parameter, state, estimate, low, high.
     """
 
     title: str
@@ -69,6 +74,8 @@ class ReportContent:
     warnings: Sequence[str] = ()
     trajectories: Sequence[Mapping[str, Any]] | None = None
     citation: str = ""
+    time_unit: str = ""
+    noise: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         self.names = [str(name) for name in self.names]
@@ -103,6 +110,9 @@ class ReportContent:
             for rate in rates:
                 _check_keys(rate, _RATE, f"rates of {name!r}")
                 self._check_names(rate["parents"], f"rates of {name!r}")
+        for row in self.noise:
+            _check_keys(row, _NOISE, "noise")
+            self._check_names((row["variable"],), "noise")
         number = {name: len(labels) for name, labels in zip(self.names, self.states)}
         for unit in self.trajectories or ():
             _check_keys(unit, _TRAJECTORY, "trajectories")

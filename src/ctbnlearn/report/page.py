@@ -7,6 +7,7 @@ import hashlib
 import os
 from importlib.resources import files
 
+from ctbnlearn.data.clock import per_unit
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.report.content import ReportContent
 from ctbnlearn.report.payload import as_script, payload
@@ -51,6 +52,7 @@ def render_page(content: ReportContent) -> str:
         scripts=[Markup(script) for script in scripts],
         policy=_POLICY + " ".join(_fingerprint(script) for script in scripts),
         version=__version__,
+        per_unit=per_unit(content.time_unit),
     )
 
 

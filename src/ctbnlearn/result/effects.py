@@ -13,6 +13,9 @@ ratio of i's equilibrium. speed says that i moves faster whichever way. Pairs an
 their posterior variance as weights, so that combinations that hardly occur have little say. Where j has more than two
 states, y is the one with the largest |push|.
 
+States without an order (words, say) give no sign: of two states the push is told as they are listed, of more not at
+all, since up and down mean nothing there.
+
 The parent set is the most probable one that holds j. A learner keeps the rates of a node's most probable set, and for
 every further edge with a probability above 0.05 those of the heaviest set with that edge. The interval at 95 % is that
 of the rates under this one set: from draws of the rates where they were sampled; else the normal approximation, which
@@ -28,26 +31,38 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.variables import Variable
 from ctbnlearn.result.rate_table import RateTable
 
 NORMAL_975 = 1.959963984540054
 
 
 class Effect(NamedTuple):
-    """The push of a parent, its 95 % interval, and the change of speed."""
+    """The push of a parent, its 95 % interval, and the change of speed; whether the states of both have an order."""
 
     effect: float
     low: float
     high: float
     speed: float
+    ordered: bool = True
 
     @property
     def sign(self) -> str:
-        """A plus or a minus; empty where the interval holds zero."""
-        return "+" if self.low > 0 else "-" if self.high < 0 else ""
+        """A plus or a minus; empty where the interval holds zero, or states have no order."""
+        return "" if not self.ordered else "+" if self.low > 0 else "-" if self.high < 0 else ""
+
+    def between(self, source: Variable, target: Variable) -> Effect:
+        """As it can be told of two variables: without an order there is no sign, and of several states no push."""
+        loose = [v for v in (source, target) if not v.ordered]
+        if not loose:
+            return self
+        if any(v.n_states > 2 for v in loose):
+            return Effect(_NAN, _NAN, _NAN, self.speed, False)
+        return self._replace(ordered=False)
 
 
-UNKNOWN = Effect(*[float("nan")] * 4)
+_NAN = float("nan")
+UNKNOWN = Effect(_NAN, _NAN, _NAN, _NAN)
 
 
 def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effect:

@@ -35,6 +35,7 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         "start": float(data.start.min()),
         "end": float(data.end.max()),
         "total_time": float((data.end - data.start).sum()),
+        "time_unit": data.clock.unit,
     }
     if isinstance(data, Paths):
         out["transitions"] = data.n_transitions
@@ -43,6 +44,8 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         rows = n_rows(data)
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
         out["values_per_variable"] = [len(s.values) for s in data.series]
+        if data.interventions is not None:
+            out["interventions"] = len(data.interventions)
     return {**out, "sha256": fingerprint(data)}
 
 
@@ -81,6 +84,9 @@ def fingerprint(data: Paths | Observations) -> str:
         for s in data.series:
             digest.update(repr(s.noise).encode())
             add(s.offsets, s.times, s.values)
+        if data.interventions is not None:
+            given = data.interventions
+            add(given.trajectory, given.node, given.start, given.end, given.value)
     return digest.hexdigest()
 
 
@@ -190,6 +196,8 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         if not tables or tables[0].prior is None:
             continue
         jumps = tables[0].expected_transitions
+        if jumps < 1 and len(result.parent_sets[i]) == 1:  # it never moves, and nothing could drive it
+            continue
         if jumps < tables[0].prior[0] * tables[0].possible.sum():
             prior_led.append(name)
             if len(result.parent_sets[i]) > 1:

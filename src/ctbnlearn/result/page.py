@@ -49,7 +49,11 @@ def report_values(result: Result) -> dict[str, Any]:
         "names": list(result.names),
         "states": [[str(state) for state in v.states] for v in result.variables],
         "edge_probabilities": np.array(result.edge_probabilities),
-        "edges": [edge for edge in result.edges.to_pylist() if edge["probability"] >= LIGHTEST_EDGE],
+        "edges": [
+            e
+            for e in result.edges.to_pylist()
+            if e["probability"] >= LIGHTEST_EDGE and e["source"] not in manifest.get("adjusted_for", ())
+        ],
         "parent_sets": sets,
         "rates": rates,
         "objective": list(result.history.objective),
@@ -62,6 +66,8 @@ def report_values(result: Result) -> dict[str, Any]:
             for u in result.units
         ],
         "citation": CITATION,
+        "time_unit": result.time_unit or "",
+        "noise": result.noise_parameters,
     }
 
 
@@ -75,7 +81,10 @@ def summary(result: Result) -> dict[str, str]:
     if "missing" in data:
         out["Not seen"] = f"{data['missing']:.1%} of the cells"
     if "total_time" in data:
-        out["Time observed"] = f"{data['total_time']:.6g} in all, from {data['start']:.6g} to {data['end']:.6g}"
+        unit = f" {data['time_unit']}" if data.get("time_unit") else ""
+        out["Time observed"] = f"{data['total_time']:.6g}{unit} in all, from {data['start']:.6g} to {data['end']:.6g}"
+    if result.manifest.get("adjusted_for"):
+        out["Adjusted for"] = ", ".join(result.manifest["adjusted_for"]) + " (parents of all others)"
     out["Edges above 0.5"] = str(int(result.graph(0.5).sum()))
     out["Objective"] = f"{result.objective:.6g}"
     sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.noise import NoiseModel, noise_from_dict
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
@@ -122,6 +123,22 @@ class Result:
         """Names of the variables."""
         return self.network.names
 
+    @property
+    def time_unit(self) -> str | None:
+        """Unit of times and of the inverse of rates, such as "years"; None where nobody said."""
+        return self.manifest.get("data", {}).get("time_unit")
+
+    @property
+    def noise(self) -> dict[str, NoiseModel]:
+        """Observation models by variable, as given or with what was learned; states seen exactly have none."""
+        models = self.manifest.get("noise", {}).get("models", {})
+        return {name: noise_from_dict(content) for name, content in models.items()}
+
+    @property
+    def noise_parameters(self) -> list[dict[str, Any]]:
+        """What was learned of observation models: variable, parameter, state, estimate, low, high (95 % interval)."""
+        return [dict(row) for row in self.manifest.get("noise", {}).get("parameters", [])]
+
     def __repr__(self) -> str:
         found = int((self.edge_probabilities > 0.5).sum())
         state = "" if self.converged else ", not converged"
@@ -147,7 +164,8 @@ class Result:
         for table in self.rate_tables[i]:
             for j in table.parents:
                 if j not in found:
-                    found[j] = edge_effect(table, j, self.network.n_states)
+                    effect = edge_effect(table, j, self.network.n_states)
+                    found[j] = effect.between(self.variables[j], self.variables[i])
         return found
 
     @property
@@ -156,9 +174,10 @@ class Result:
 
         Columns: source, target, probability; effect, effect_low, effect_high: posterior log rate ratio with its 95 %
         interval, positive where the source drives the target to its later states; sign: "+", "-" or empty where the
-        interval holds zero; speed: log rate ratio whichever way the target moves. An effect is that under the most
-        probable parent set with the edge; it is empty where no rates are kept under such a set, as for edges of little
-        probability. `ctbnlearn.result.effects` has the definitions.
+        interval holds zero or the states of either have no order (`Variable.ordered`); speed: log rate ratio whichever
+        way the target moves. An effect is that under the most probable parent set with the edge; it is empty where no
+        rates are kept under such a set, as for edges of little probability. `ctbnlearn.result.effects` has the
+        definitions.
         """
         import pyarrow as pa
 
@@ -168,7 +187,7 @@ class Result:
         sign = np.full((n, n), "", dtype="<U1")
         for i in range(n):
             for j, effect in self._effects(i).items():
-                numbers[:, j, i], sign[j, i] = effect, effect.sign
+                numbers[:, j, i], sign[j, i] = effect[:4], effect.sign
         probability = self.edge_probabilities[source, target]
         order = np.argsort(-probability, kind="stable")
         source, target = source[order], target[order]

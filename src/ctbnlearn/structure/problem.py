@@ -16,6 +16,7 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
+from ctbnlearn.interface import spoken
 from ctbnlearn.model.graph import as_adjacency
 from ctbnlearn.structure.cell_prior import CellPrior, as_cells, mean_rates
 from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
@@ -24,15 +25,23 @@ from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, l
 from ctbnlearn.structure.tables import Group
 from ctbnlearn.structure.weights import posterior_weights, scores
 
+ADJACENT = "adjacent"  # transitions between neighbouring states only
+
 
 @dataclass(frozen=True, eq=False)
 class EdgeRules:
-    """Per node, which parents are allowed and which required, and how many there may be."""
+    """Per node, which parents are allowed and which required, and how many there may be.
+
+    Variables that are `adjusted` for are among the required parents of all others and, like all `exogenous` ones, have
+    none; they count in `max_parents` here, though not in that of people.
+    """
 
     names: tuple[str, ...]
     allowed: tuple[tuple[int, ...], ...]
     required: tuple[tuple[int, ...], ...]
     max_parents: int | None
+    adjusted: tuple[int, ...] = ()
+    exogenous: tuple[int, ...] = ()
 
     @classmethod
     def build(
@@ -43,8 +52,13 @@ class EdgeRules:
         forbidden: Any,
         required: Any,
         exogenous: Any = None,
+        adjust_for: Any = None,
+        still: Sequence[int] = (),
     ) -> EdgeRules:
-        """Read the graphs and raise where they contradict each other; parameters are those of `StructureLearner`."""
+        """Read the graphs and raise where they contradict each other; parameters are those of `StructureLearner`.
+
+        Variables that are `still`, by number, have no parents unless some are required or `exogenous` was given.
+        """
         n = len(names)
         if max_parents is not None and (
             isinstance(max_parents, bool) or not isinstance(max_parents, (int, np.integer)) or max_parents < 0
@@ -63,14 +77,28 @@ class EdgeRules:
                     f"the edge {names[j]!r} -> {names[i]!r} is both required and forbidden; drop one of them"
                 )
             allowed &= ~banned
-        for i in exogenous_nodes(exogenous, names):
+        adjusted = exogenous_nodes(adjust_for, names, "adjust_for")
+        alone = set(exogenous_nodes(exogenous, names)) | set(adjusted)
+        if exogenous is None:
+            alone |= {i for i in still if not must[:, i].any()}
+        for i in sorted(alone):
             if must[:, i].any():
                 j = int(np.flatnonzero(must[:, i])[0])
+                what = f"in {spoken('adjust_for', '--adjust-for')}" if i in adjusted else "exogenous"
                 raise ParameterError(
-                    f"the edge {names[j]!r} -> {names[i]!r} is required, but {names[i]!r} is exogenous: it has no "
+                    f"the edge {names[j]!r} -> {names[i]!r} is required, but {names[i]!r} is {what}: it has no "
                     "parents; drop one of them"
                 )
             allowed[:, i] = False
+        for j in adjusted:
+            driven = [i for i in range(n) if i not in alone]
+            if forbidden is not None and banned[j, driven].any():
+                i = driven[int(np.argmax(banned[j, driven]))]
+                raise ParameterError(
+                    f"the edge {names[j]!r} -> {names[i]!r} is forbidden, but {names[j]!r} is in "
+                    f"{spoken('adjust_for', '--adjust-for')}, which makes it a parent of all others; drop one of them"
+                )
+            allowed[j, driven] = must[j, driven] = True
         outside = np.argwhere(must & ~allowed)
         if outside.size:
             j, i = outside[0]
@@ -79,7 +107,8 @@ class EdgeRules:
             )
         admitted = tuple(tuple(int(j) for j in np.flatnonzero(allowed[:, i])) for i in range(n))
         needs = tuple(tuple(int(j) for j in np.flatnonzero(must[:, i])) for i in range(n))
-        rules = cls(tuple(names), admitted, needs, None if max_parents is None else int(max_parents))
+        most = None if max_parents is None else int(max_parents) + len(adjusted)
+        rules = cls(tuple(names), admitted, needs, most, adjusted, tuple(sorted(alone)))
         for i in range(n):
             if len(needs[i]) > rules.limit(i):
                 raise ParameterError(
@@ -103,8 +132,8 @@ class EdgeRules:
         return enumerate_sets(self.allowed[node], self.required[node], self.max_parents, self.names, node)
 
 
-def exogenous_nodes(exogenous: Any, names: Sequence[str]) -> tuple[int, ...]:
-    """Numbers of the variables without parents, given by names or numbers, or a clear error.
+def exogenous_nodes(exogenous: Any, names: Sequence[str], option: str = "exogenous") -> tuple[int, ...]:
+    """Numbers of some variables, such as those without parents, given by names or numbers, or a clear error.
 
     Examples
     --------
@@ -114,12 +143,13 @@ def exogenous_nodes(exogenous: Any, names: Sequence[str]) -> tuple[int, ...]:
     if exogenous is None:
         return ()
     if isinstance(exogenous, (str, bytes)) or not isinstance(exogenous, Iterable):
-        raise ParameterError(f"exogenous must be a list of variables, by name or number, not {exogenous!r}")
+        raise ParameterError(f"{option} must be a list of variables, by name or number, not {exogenous!r}")
     nodes = set()
     for item in exogenous:
         number = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
         if not (0 <= item < len(names) if number else isinstance(item, str) and item in names):
-            raise ParameterError(f"exogenous: unknown variable {item!r}; known: {list(names)}")
+            option = spoken(option, "--" + option.replace("_", "-"))
+            raise ParameterError(f"{option}: unknown variable {item!r}; known: {list(names)}")
         nodes.add(int(item) if number else list(names).index(item))
     return tuple(sorted(nodes))
 
@@ -300,10 +330,13 @@ def typical_rate(totals: Statistics, node: int, scoring: Scoring) -> float | Flo
     return mean_rates(totals.dwell[node].sum(0), totals.transitions[node].sum(0), overall)
 
 
-def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]]) -> list[BoolArray | None]:
+def check_transitions(
+    spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]], ordered: Sequence[bool | None] | None = None
+) -> list[BoolArray | None]:
     """Per node the matrix [from, to] of transitions that can happen, None where all can.
 
-    `spec` maps a variable's name to a 0/1 array or to a list of (from, to) state labels.
+    `spec` maps a variable's name to a 0/1 array, to a list of (from, to) state labels, or to "adjacent" where its
+    states are `ordered`.
     """
     if spec is None:
         return [None] * len(names)
@@ -312,9 +345,18 @@ def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence
     out: list[BoolArray | None] = [None] * len(names)
     for name, value in spec.items():
         if name not in names:
-            raise ParameterError(f"transitions: unknown variable {name!r}; known: {list(names)}")
+            option = spoken("transitions", "--adjacent") if isinstance(value, str) else "transitions"
+            raise ParameterError(f"{option}: unknown variable {name!r}; known: {list(names)}")
         i = list(names).index(name)
         labels = list(states[i])
+        if isinstance(value, str) and value == ADJACENT:
+            if ordered is not None and not ordered[i]:
+                raise ParameterError(
+                    f"{spoken('transitions', '--adjacent')}: the states of {name!r}, {labels}, have no order; give "
+                    f"them one with {spoken('ordered=', f'--ordered {name}=...')}"
+                )
+            out[i] = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels)))) == 1
+            continue
         if isinstance(value, np.ndarray):
             if value.shape != (len(labels),) * 2 or not np.isin(value, (0, 1)).all():
                 raise ParameterError(
@@ -327,7 +369,8 @@ def check_transitions(spec: Any, names: Sequence[str], states: Sequence[Sequence
             pairs = [(labels.index(a), labels.index(b)) for a, b in value]
         except (ValueError, TypeError):
             raise ParameterError(
-                f"transitions of {name!r}: give a 0/1 array, or a list of (from, to) pairs of its states {labels}"
+                f'transitions of {name!r}: give "adjacent", a 0/1 array, or a list of (from, to) pairs of its states '
+                f"{labels}"
             ) from None
         for a, b in pairs:
             mask[a, b] = True

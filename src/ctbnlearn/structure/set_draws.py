@@ -75,7 +75,10 @@ class Drawn(NamedTuple):
 
 @compiled
 def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
-    """Dwell times and transitions of every node per joint state of its pool, over all trajectories."""
+    """Dwell times and transitions of every node per joint state of its pool, over all trajectories.
+
+    Those of a node while it is set from outside do not count.
+    """
     n, cards, stride = len(seen.cards), seen.cards, pools.stride
     begin, first, count, times, states = paths.begin, paths.first, paths.count, paths.times, paths.states
     dwell, moves = pools.dwell, pools.moves
@@ -110,19 +113,28 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
                 j = pools.members[i, k]
                 code += stride[i, j] * begin[b, j]
             at_dwell, at_moves = pools.dwell_place[i], pools.move_place[i]
-            for e in range(total):
-                j = node[e]
+            s, s_last = seen.set_rows[i, b], seen.set_rows[i, b + 1]
+            for e in range(total + 1):
+                then = when[e] if e < total else seen.end[b]
+                j = node[e] if e < total else i
+                if j != i and stride[i, j] == 0:
+                    continue
+                while s < s_last and seen.set_end[s] <= then:  # let go before
+                    dwell[at_dwell + code * card + x] += max(seen.set_start[s] - now, 0.0)
+                    now = max(now, seen.set_end[s])
+                    s += 1
+                held = s < s_last and seen.set_start[s] <= then
+                at = code * card + x
+                dwell[at_dwell + at] += max((seen.set_start[s] if held else then) - now, 0.0)
+                now = then
+                if e == total:
+                    break
                 if j == i:
-                    at = code * card + x
-                    dwell[at_dwell + at] += when[e] - now
                     x = target[e]
-                    moves[at_moves + at * card + x] += 1.0
-                    now = when[e]
-                elif stride[i, j] > 0:
-                    dwell[at_dwell + code * card + x] += when[e] - now
+                    if not held:
+                        moves[at_moves + at * card + x] += 1.0
+                else:
                     code += stride[i, j] * change[e]
-                    now = when[e]
-            dwell[at_dwell + code * card + x] += seen.end[b] - now
 
 
 @compiled

@@ -11,6 +11,7 @@ function in place of Phi and the two states the other way round.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from ctbnlearn.arrays import FloatArray
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.noise.model import NoiseModel
+from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
 
 
 @dataclass(frozen=True)
-class ThresholdNoise:
+class ThresholdNoise(NoiseModel):
     """A number that speaks for the second of two states the more, the larger it is.
 
     Parameters
@@ -35,13 +37,10 @@ class ThresholdNoise:
     log
         Take the natural logarithm of y first, as for concentrations or gene expression.
 
-    Attributes
-    ----------
-    values
-        States of a column for which none are declared: 0 (under) and 1 (over).
-
     Notes
     -----
+    The states of a column for which none are declared are 0 (under) and 1 (over).
+
     Simulated values are those of a signal that is N(mean, sd^2) when both states are equally frequent: a skew normal
     distribution in each state.
 
@@ -55,7 +54,7 @@ class ThresholdNoise:
     mean: float | None = None
     sd: float | None = None
     log: bool = False
-    values: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    kind: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
         for name in ("mean", "sd"):
@@ -70,7 +69,17 @@ class ThresholdNoise:
         if not isinstance(self.log, (bool, np.bool_)):
             raise ParameterError(f"ThresholdNoise: log must be True or False, not {self.log!r}")
 
-    def fitted(self, values: NDArray[Any], where: str) -> ThresholdNoise:
+    def state_labels(self) -> tuple[Label, ...]:
+        """Under and over."""
+        return 0, 1
+
+    def problem(self, values: FloatArray) -> tuple[BoolArray, str] | None:
+        """Only numbers above zero have a logarithm."""
+        if self.log and (values <= 0).any():
+            return values <= 0, "only a number above zero has a logarithm; correct it, or leave it blank"
+        return None
+
+    def begin(self, values: NDArray[Any], where: str) -> ThresholdNoise:
         """Take what was left open from the values of a column; `where` begins the message if that cannot be."""
         if (self.mean is not None and self.sd is not None) or not len(values):
             return self
@@ -100,6 +109,15 @@ class ThresholdNoise:
         away, noise = np.abs(rng.standard_normal(len(codes))), rng.standard_normal(len(codes))
         signal = mean + sd * (np.where(np.asarray(codes) == 1, away, -away) + noise) / np.sqrt(2)
         return np.exp(signal) if self.log else signal
+
+    def to_dict(self) -> dict[str, Any]:
+        """Threshold and its uncertainty."""
+        return {"kind": self.kind, "mean": self.mean, "sd": self.sd, "log": bool(self.log)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ThresholdNoise:
+        """What `to_dict` gave."""
+        return cls(content["mean"], content["sd"], bool(content["log"]))
 
     def _signal(self, values: NDArray[Any]) -> FloatArray:
         values = np.asarray(values, float)
