@@ -11,7 +11,7 @@ import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference.block_kernel import MOST_TERMS, evaluate, n_terms, score_sums
+from ctbnlearn.inference.block_kernel import MOST_TERMS, Moments, evaluate, n_terms, score_sums
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import build_blocks
 
@@ -142,33 +142,39 @@ class BlockEvidence:
         grain: str,
         pieces: Sequence[int] = (),
         exits: FloatArray | None = None,
-    ) -> Any:
+    ) -> Iterator[tuple[IntArray, int, Moments]]:
         """Moments of some blocks on a piece of the trajectories: (blocks, piece, moments)."""
         n, states = start.shape
         cards = tuple(self.cards[j] for j in members[0])
         exits = rates.sum(1) if exits is None else exits
         gamma = float(np.maximum(exits, rates.sum(1)).max())
+        tasks: list[tuple[int, IntArray, int, int]] = []
         for p in pieces or range(len(self.pieces)):
-            dt, table, _, longest = self.pieces[p]
+            dt, _, _, longest = self.pieces[p]
             terms = next((t for t in self.terms if t >= n_terms(gamma * longest)), MOST_TERMS)
             kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * states * dt.shape[1]
             size = self._batch_size((cards, grain, p), n, max(1, ROOM[self.device.kind] // kept))
-            for low in range(0, n, size):
-                some = np.arange(low, min(low + size, n))
-                padded = np.append(some, np.full(size - len(some), low))
-                numbers = (np.asarray(a[padded], self.dtype) for a in (rates, exits, start))
-                with self._context():
-                    own = members[padded].astype(np.int32)
-                    moments = evaluate(*numbers, own, dt, table, cards=cards, grain=grain, most=terms)
-                yield some, p, moments
+            tasks += [(p, np.arange(low, min(low + size, n)), size, terms) for low in range(0, n, size)]
+
+        def work(k: int) -> tuple[IntArray, int, Moments]:
+            p, some, size, terms = tasks[k]
+            padded = np.append(some, np.full(size - len(some), some[0]))
+            numbers = (np.asarray(a[padded], self.dtype) for a in (rates, exits, start))
+            dt, table, _, _ = self.pieces[p]
+            with self._context():
+                own = members[padded].astype(np.int32)
+                moments = evaluate(*numbers, own, dt, table, cards=cards, grain=grain, most=terms)
+                return some, p, jax.block_until_ready(moments)
+
+        yield from self.device.each(work, len(tasks))
 
     def _batch_size(self, kind: Hashable, n: int, most: int) -> int:
         """Blocks in a call: few sizes, as code is compiled for each; on an accelerator, where that takes long, one."""
-        steps = 8 if self.device.kind == "cpu" else 2
+        steps, first = (8, 1) if self.device.kind == "cpu" else (2, 64)
         last = self._sizes.get(kind, 0)
-        if n <= last and (self.device.kind != "cpu" or n > last // steps):
+        if first < n <= last and (self.device.kind != "cpu" or n > last // steps):
             return last
-        size = 1
+        size = first
         while size < n and size * steps <= most:
             size *= steps
         self._sizes[kind] = max(size, last)

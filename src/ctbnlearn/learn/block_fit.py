@@ -155,7 +155,7 @@ class BlockFitter:
             everyone = range(len(blocks[some[0]]))
             sets = tuple(tuple(k for k in everyone if k != j) for j in everyone)
             batch = _Batch(self, [Network(blocks[k], sets) for k in some], None)
-            top = maximise(batch.evaluate, batch.first, gain=0.1)
+            top = maximise(batch.evaluate, batch.first, gain=0.5)  # the quadratic knows what is left
             batch.freeze()
             information = batch.score_products(top.point)
             _shrink(information, self.evidence.n_trajectories)
@@ -170,12 +170,22 @@ class BlockFitter:
                 )
         return [out[k] for k in range(len(blocks))]
 
+    def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
+        """Numbers of networks of one shape each, those apart that have many rates for the number of trajectories."""
+        out = []
+        for some in self.by_shape([network.members for network in networks]):
+            cards = self.shape(networks[some[0]].members)
+            rates = np.array([int(labels(cards, networks[k].sets).max()) + 1 for k in some])
+            few = rates * SCORED <= self.evidence.n_trajectories
+            out += [[k for k, own in zip(some, few) if own == kind] for kind in (True, False)]
+        return [some for some in out if some]
+
     def networks(self, networks: Sequence[Network], start: Sequence[FloatArray]) -> list[Fit]:
         """Fit networks, from given logarithms of rates, one a group."""
         out: dict[int, Fit] = {}
-        for some in self.by_shape([network.members for network in networks]):
+        for some in self._alike(networks):
             batch = _Batch(self, [networks[k] for k in some], [start[k] for k in some])
-            top = maximise(batch.evaluate, batch.first, gain=0.05)
+            top = maximise(batch.evaluate, batch.first, gain=0.2)
             batch.freeze()
             information, lacking = batch.information(top.point)
             for n, k in enumerate(some):

@@ -21,7 +21,7 @@ from ctbnlearn.learn.block_screen import pair_gains, product_scores
 
 SHORTLIST = 12  # candidates of a variable whose pairs are fitted
 NEAR = 4.0  # nats behind the best up to which a set should share a block with it
-CLOSE = 12.0  # nats behind the best up to which a set is fitted by itself
+CLOSE = 8.0  # nats behind the best up to which a set is fitted by itself
 MOST_FITTED = 6  # sets of a variable that are
 HOPE = -4.0  # log odds by its pair from which on a candidate left out comes into a block
 
