@@ -23,6 +23,8 @@ SHORTLIST = 12  # candidates of a variable whose pairs are fitted
 NEAR = 4.0  # nats behind the best up to which a set should share a block with it
 CLOSE = 8.0  # nats behind the best up to which a set is fitted by itself
 MOST_FITTED = 6  # sets of a variable that are
+FEW = 640  # trajectories up to which the full block misjudges sets, and all up to
+CLOSE_IF_FEW = 14.0  # nats behind are fitted
 HOPE = -4.0  # log odds by its pair from which on a candidate left out comes into a block
 
 
@@ -146,7 +148,8 @@ def search_round(
 ) -> list[NodeSearch]:
     """Weigh the sets inside further blocks: all by the full block, those that matter each by its own fit."""
     found = judge(fitter, blocks, fitter.full(blocks))
-    chosen = [(b, m) for b, sets in enumerate(found) for m in close_sets(sets)]
+    few = fitter.evidence.n_trajectories <= FEW
+    chosen = [(b, m) for b, sets in enumerate(found) for m in close_sets(sets, few)]
     weighed = [found[b][m] for b, m in chosen]
     fits = fitter.networks([one.network for one in weighed], [one.log_rates for one in weighed])
     fitted: list[dict[Parents, Fit]] = [{} for _ in blocks]
@@ -158,10 +161,11 @@ def search_round(
     return out
 
 
-def close_sets(sets: Mapping[Parents, Weighed]) -> list[Parents]:
-    """Sets of a block not far behind its best one, heaviest first."""
+def close_sets(sets: Mapping[Parents, Weighed], few: bool) -> list[Parents]:
+    """Sets of a block not far behind its best one, heaviest first; further ones where trajectories are few."""
     order = sorted(sets, key=lambda m: -sets[m].log_weight)
-    return [m for m in order if sets[m].log_weight > sets[order[0]].log_weight - CLOSE][:MOST_FITTED]
+    close = [m for m in order if sets[m].log_weight > sets[order[0]].log_weight - (CLOSE_IF_FEW if few else CLOSE)]
+    return close if few else close[:MOST_FITTED]
 
 
 def corrected(sets: Mapping[Parents, Weighed], fits: Mapping[Parents, Fit]) -> dict[Parents, Weighed]:
