@@ -169,7 +169,7 @@ CASES = {
         DataError,
         ["'a'", "'z'", "never", "allow_unseen"],
     ),
-    "a measurement": (MANY, {}, DataError, ["'a'", "40 different numbers", "noise=", "states="]),
+    "a measurement": (MANY, {}, DataError, ["'a'", "40 different numbers", "noise=", "cut="]),
     "free text": (WORDS, {}, DataError, ["'a'", "300 different words", "leave"]),
     "infinite label": ("id,time,a\n1,0,1\n1,1,inf\n", {}, DataError, ["line 3", "'a'", "finite", "correct"]),
     "text in a measurement": (
