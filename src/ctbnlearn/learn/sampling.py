@@ -278,9 +278,11 @@ def leave_behind(run: Run, progress: Progress) -> None:
     if len(set(networks)) == 1:
         return
     values: dict[Any, float] = {}
+    late = [r for trail in run.trails for r in trail.records[-max(1, len(trail) // 4) :]]
+    seen = task.obs.with_noise(mean_models(task.obs, drawn_parameters(task.obs, late)))  # the same for all
     for network, trail in zip(networks, run.trails):
         if network not in values:
-            values[network] = network_evidence(task, trail, run.mean_rates)
+            values[network] = network_evidence(task, trail, run.mean_rates, seen)
     found = [values[network] for network in networks]
     best = int(np.argmax(found))
     for c, value in enumerate(found):
@@ -293,8 +295,11 @@ def leave_behind(run: Run, progress: Progress) -> None:
             run.trails[c] = run.trails[best].copy()
 
 
-def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray) -> float:
-    """Log evidence of the network a chain holds, by Chib's identity at its mean rates."""
+def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray, seen: Observations | None = None) -> float:
+    """Log evidence of the network a chain holds, by Chib's identity at its mean rates.
+
+    `seen` are the observations through known models, where some are learned: evidence is then given those.
+    """
     from ctbnlearn.inference import exact
 
     records = trail.records[trail.kept()]
@@ -316,8 +321,7 @@ def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray) -> float:
         starts[names[i]] = counts / counts.sum()
     named = {names[i]: [names[j] for j in m] for i, m in enumerate(parents)}
     network = CTBN(task.obs.variables, named, cims, starts if task.initial is None else task.initial)
-    seen = task.obs.with_noise(mean_models(task.obs, drawn_parameters(task.obs, held)))
-    evidence = float(exact.log_evidence(network, seen).sum())
+    evidence = float(exact.log_evidence(network, task.obs if seen is None else seen).sum())
     return evidence + total - float(np.logaddexp.reduce(ordinate) - np.log(len(ordinate)))
 
 

@@ -23,6 +23,7 @@ from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.prior import ProjectedPrior
 
 MOST_MOVES = 1.0  # moves between two observations above which most of them go unseen
+STILL = 10  # trajectories in which a variable that never moves is constant, and not just seldom seen
 APART = 0.25  # disagreement of chains on an edge that is told
 
 
@@ -196,7 +197,8 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         if not tables or tables[0].prior is None:
             continue
         jumps = tables[0].expected_transitions
-        if jumps < 1 and len(result.parent_sets[i]) == 1:  # it never moves, and nothing could drive it
+        still = jumps < 1 and data.get("trajectories", 0) >= STILL
+        if still and len(result.parent_sets[i]) == 1:  # it never moves, and nothing could drive it
             continue
         if jumps < tables[0].prior[0] * tables[0].possible.sum():
             prior_led.append(name)
