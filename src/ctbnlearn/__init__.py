@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ctbnlearn.data.paths import Paths as Paths
     from ctbnlearn.data.pyagrum import read_pyagrum as read_pyagrum
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
+    from ctbnlearn.data.scan import TableScan as TableScan
+    from ctbnlearn.data.scan import scan_table as scan_table
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
     from ctbnlearn.data.threshold import ThresholdNoise as ThresholdNoise
@@ -73,6 +75,7 @@ _HOME = {
     "Statistics": "inference.statistics",
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
+    "TableScan": "data.scan",
     "ThresholdNoise": "data.threshold",
     "Variable": "data.variables",
     "count_statistics": "inference.statistics",
@@ -86,6 +89,7 @@ _HOME = {
     "read_pyagrum": "data.pyagrum",
     "read_pyctbn": "data.pyctbn",
     "read_table": "data.tables",
+    "scan_table": "data.scan",
     "simulate": "model.simulation",
     "tabu_search": "structure.search",
     "write_paths": "data.writers",

@@ -16,6 +16,7 @@ from ctbnlearn.arguments import generator, one_of, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.learn.choice import choose_method
@@ -93,6 +94,12 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Go on from what `checkpoint` holds; the result is that of a run which never stopped. Data and settings must be
         the same (but `max_iter` and `sweeps` may be raised, other than for random starts). Where nothing was kept yet,
         learn from the beginning.
+    executor : None, int, dask.distributed.Client or concurrent.futures.Executor
+        Who samples: threads of this process, that many processes, a cluster, or any executor. The answer is the same,
+        bit for bit. EM runs in this process.
+    memory : int, str or None
+        Memory that sampling may take over all its processes, in bytes or as "4GB": what does not fit is read anew, or
+        laid on disk (TMPDIR). Default: half of what is free.
 
     Attributes
     ----------
@@ -175,6 +182,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         callback: Any = None,
         checkpoint: Any = None,
         resume: bool = False,
+        executor: Any = None,
+        memory: Any = None,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
@@ -195,6 +204,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.callback = callback
         self.checkpoint = checkpoint
         self.resume = resume
+        self.executor = executor
+        self.memory = memory
 
     @classmethod
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
@@ -224,19 +235,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(self, data: Paths | Observations, y: Any = None) -> StructureLearner:
+    def fit(self, data: Paths | Observations | TableScan, y: Any = None) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
         ----------
         data
-            `Paths` (complete) or `Observations` (points in time, holes, noise).
+            `Paths` (complete), `Observations` (points in time, holes, noise), or what `scan_table` makes of files
+            larger than memory.
         y
             Ignored; there for scikit-learn.
         """
         began = time.perf_counter()
         method, mixture = self._check()
-        if not isinstance(data, (Paths, Observations)):
+        if not isinstance(data, (Paths, Observations, TableScan)):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
@@ -260,6 +272,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
             else:
                 assert isinstance(self.inference_, Iterated)
+                data = data.read() if isinstance(data, TableScan) else data
                 scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
                 self._fit_by_em(data, rules, scoring, possible, start, self.inference_)
         self.feature_names_in_ = np.array(data.names, dtype=object)
@@ -349,21 +362,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_sampling(
         self,
-        data: Observations,
+        data: Observations | TableScan,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
         method: Sampling,
     ) -> None:
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.distributed import sampled
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
-        from ctbnlearn.learn.sampling import make_task, sample
 
         checkpoint = None
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
-        task = make_task(data, rules, scoring, possible, self.initial_distribution)
-        found = sample(task, method, self.random_state, Progress(self.progress), self.callback, checkpoint)
+        task, found = sampled(self, data, rules, scoring, possible, method, checkpoint)
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
         self._set_weights(rules, [sets for sets, _ in listed], [weights for _, weights in listed], found.edges)
         tables = [rate_tables(found, task, i, *both, found.edges[:, i]) for i, both in enumerate(listed)]

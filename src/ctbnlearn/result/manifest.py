@@ -17,6 +17,7 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.inference.methods import Factorised, Method, Sampling
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture
@@ -26,7 +27,7 @@ MOST_MOVES = 1.0  # moves between two observations above which most of them go u
 APART = 0.25  # disagreement of chains on an edge that is told
 
 
-def describe(data: Paths | Observations) -> dict[str, Any]:
+def describe(data: Paths | Observations | TableScan) -> dict[str, Any]:
     """Summary and fingerprint of the data."""
     out: dict[str, Any] = {
         "kind": "complete" if isinstance(data, Paths) else "incomplete",
@@ -40,9 +41,10 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         out["transitions"] = data.n_transitions
     else:
         out["values"] = data.n_values
-        rows = n_rows(data)
+        rows = data.n_rows if isinstance(data, TableScan) else n_rows(data)
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
-        out["values_per_variable"] = [len(s.values) for s in data.series]
+        scanned = isinstance(data, TableScan)
+        out["values_per_variable"] = data.values_per_variable if scanned else [len(s.values) for s in data.series]
     return {**out, "sha256": fingerprint(data)}
 
 
@@ -62,9 +64,12 @@ def n_rows(data: Observations) -> int:
     return len(found)
 
 
-def fingerprint(data: Paths | Observations) -> str:
+def fingerprint(data: Paths | Observations | TableScan) -> str:
     """SHA-256 of everything a fit depends on: variables, windows, values and observation models."""
     digest = hashlib.sha256()
+    if isinstance(data, TableScan):
+        told = [data.sha256, [[v.name, v.states] for v in data.variables], [repr(m) for m in data.noise]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def add(*arrays: Any) -> None:
         for array in arrays:

@@ -1,0 +1,60 @@
+"""How much memory a run may take, and what of it goes to what."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from ctbnlearn.errors import ParameterError
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
+LEAST = 100_000_000
+
+
+def memory_budget(memory: Any) -> int:
+    """Bytes meant by a number, or text such as "4GB"; None: half of what is free here.
+
+    Examples
+    --------
+    >>> memory_budget("1.5 GB"), memory_budget("2GiB"), memory_budget(300e6)
+    (1500000000, 2147483648, 300000000)
+    """
+    if memory is None:
+        return max(LEAST, available() // 2)
+    number = isinstance(memory, (int, float)) and not isinstance(memory, bool) and memory == memory
+    if isinstance(memory, str) and (found := _AMOUNT.fullmatch(memory)):
+        memory, number = float(found[1]) * UNITS[(found[2] or "").upper()], True
+    if not number or not LEAST <= memory < 2**62:
+        raise ParameterError(
+            f'memory must be a number of bytes, or text such as "4GB" ("100MB" at least), not {memory!r}'
+        )
+    return int(memory)
+
+
+def observations_share(budget: int, workers: int) -> int:
+    """Bytes of observations that each worker may keep; what does not fit is read anew when it is needed."""
+    return budget // 2 // max(workers, 1)
+
+
+def available() -> int:
+    """Bytes of memory that are free on this machine, or in its container."""
+    free = 4 << 30
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, AttributeError, OSError):
+            return free
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            limit = int(file.read())
+        with open("/sys/fs/cgroup/memory.current", encoding="ascii") as file:
+            free = min(free, max(0, limit - int(file.read())))
+    except (OSError, ValueError):  # no limit
+        pass
+    return free
