@@ -15,9 +15,8 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from operator import itemgetter
 from threading import Lock
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from ctbnlearn.arguments import whole
 from ctbnlearn.errors import CtbnlearnError, ExecutionError, ParameterError
@@ -131,21 +130,25 @@ class Workers(ABC):
     def _gather(self, pieces: Sequence[tuple[Callable[..., Any], Sequence[Any]]], names: Sequence[str]) -> list[Any]:
         futures = [self._start(*piece) for piece in pieces]
         out: list[Any] = [None] * len(pieces)
-        left = list(range(len(pieces)))
+        left, starved = list(range(len(pieces))), [0] * len(pieces)
         while left:
-            again = []
+            again, lost = [], False
             for k in left:
                 try:
                     out[k] = told(self._finish(futures[k]))
                     self._lost_in_a_row = 0
                 except LostError:
                     again.append(k)
-                except MemoryError:
-                    raise ExecutionError(
-                        f"{names[k]}: a worker ran out of memory, {RETRIES + 1} times; give workers more memory, or "
-                        f"lower memory= (--memory); {_GONE}"
-                    ) from None
-            if again:
+                    lost = True
+                except MemoryError:  # others may have had it
+                    again.append(k)
+                    starved[k] += 1
+                    if starved[k] > RETRIES:
+                        raise ExecutionError(
+                            f"{names[k]}: a worker ran out of memory, {RETRIES + 1} times; give workers more memory, "
+                            f"or lower memory= (--memory); {_GONE}"
+                        ) from None
+            if lost:
                 self._lost_in_a_row += 1
                 if self._lost_in_a_row > MOST_LOST:
                     raise ExecutionError(
@@ -153,8 +156,8 @@ class Workers(ABC):
                         'of memory, or a script without `if __name__ == "__main__":`?); give them more memory, or use '
                         f"fewer; {_GONE}"
                     )
-                for k in again:
-                    futures[k] = self._start(*pieces[k])
+            for k in again:
+                futures[k] = self._start(*pieces[k])
             left = again
         return out
 
@@ -335,8 +338,16 @@ class Cluster(Workers):
         self.count = max(1, sum(client.nthreads().values()))
 
     def put(self, value: Any) -> Any:
-        """Leave an object in a worker's memory; the scheduler can make it anew."""
-        return self._submit(_itself, value)
+        """Leave an object in a worker's memory, again where too many workers died with it."""
+        return _Put(value)
+
+    def _at_hand(self, argument: Any) -> Any:
+        """What stands for an argument on the cluster."""
+        if not isinstance(argument, _Put):
+            return argument
+        if argument.future is None or argument.future.status in ("error", "lost", "cancelled"):
+            argument.future = self._submit(_itself, argument.value)
+        return argument.future
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with warnings.catch_warnings():
@@ -347,7 +358,7 @@ class Cluster(Workers):
                 raise self._gone(problem) from None
 
     def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        return self._submit(call, function, os.getpid(), *arguments)
+        return self._submit(call, function, os.getpid(), *map(self._at_hand, arguments))
 
     def _finish(self, future: Any) -> Any:
         from distributed.client import FutureCancelledError
@@ -365,14 +376,13 @@ class Cluster(Workers):
         self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
     ) -> tuple[list[Any], list[Any]]:
         """States stay in the workers' memory; a lost one is made anew by the scheduler, from where it was put."""
-        both = [self._start(function, item) for item in items]
-        states = [self._submit(_half, pair, 0) for pair in both]
-        sums = [self._submit(_half, pair, 1) for pair in both]
-        return states, [told(self._finish(future)) for future in sums]
+        both = [self._submit(_held, function, os.getpid(), *map(self._at_hand, item)) for item in items]
+        sums = [self._submit(_sums, pair) for pair in both]
+        return both, [told(self._finish(future)) for future in sums]
 
     def fetch(self, states: Sequence[Any]) -> list[Any]:
         """Bring the states here."""
-        return [self._finish(s) if hasattr(s, "key") and hasattr(s, "status") else s for s in states]
+        return [told(self._finish(s)).state if hasattr(s, "key") and hasattr(s, "status") else s for s in states]
 
     def _gone(self, problem: BaseException) -> ExecutionError:
         where = getattr(getattr(self._client, "scheduler", None), "address", "")
@@ -384,8 +394,31 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _half(both: Any, which: int) -> Any:
-    return both if isinstance(both, _Failed) else itemgetter(which)(both)
+class _Put:
+    """An object that is an argument many times, and its copy on the cluster."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.future = value, None
+
+
+class _Held(NamedTuple):
+    """What a piece of work left with a worker: the state, which goes on from there, and the sums."""
+
+    state: Any
+    sums: Any
+
+
+def _held(function: Callable[..., Any], limited_to: int, *arguments: Any) -> Any:
+    """Do a piece of work on states that lie here."""
+    for one in arguments:
+        if isinstance(one, _Failed):
+            return one
+    out = call(function, limited_to, *(one.state if isinstance(one, _Held) else one for one in arguments))
+    return out if isinstance(out, _Failed) else _Held(*out)
+
+
+def _sums(held: Any) -> Any:
+    return held if isinstance(held, _Failed) else held.sums
 
 
 def as_workers(executor: Any) -> Workers:

@@ -15,6 +15,10 @@ import numpy as np
 from ctbnlearn.errors import ExecutionError
 from ctbnlearn.execute.workers import MOST_LOST, LostError, Workers
 from ctbnlearn.learn.chain import Chain, Task, chain_step
+from ctbnlearn.learn.trail import Stretch
+
+
+PIECE_SECONDS = 10.0  # foretold work of a piece: what is done again when a worker dies
 
 
 class ChainSteps:
@@ -31,6 +35,15 @@ class ChainSteps:
     def __init__(self, task: Task, workers: Workers) -> None:
         self.task, self.workers = task, workers
         self._put: Any = None if workers.local or task.shards is not None else workers.put(task)
+
+    def advance(self, chains: Sequence[Chain], stretches: int, length: int, seconds: float) -> list[list[Stretch]]:
+        """Stretches of every chain, whose sweeps take so many seconds each, in pieces that may be lost."""
+        out: list[list[Stretch]] = [[] for _ in chains]
+        most = stretches if self.workers.local else max(1, int(PIECE_SECONDS / (seconds * length)))
+        for first in range(0, stretches, most):
+            for found, more in zip(out, self.run(chains, "advance", min(most, stretches - first), length)):
+                found += more
+        return out
 
     def run(self, chains: Sequence[Chain], step: str, *arguments: Any) -> list[Any]:
         """Call a method of every chain; returns what each returned."""

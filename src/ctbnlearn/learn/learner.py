@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ctbnlearn.arguments import generator, one_of, whole
@@ -207,6 +208,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.executor = executor
         self.memory = memory
 
+    def __sklearn_clone__(self) -> StructureLearner:
+        """A copy of the parameters; workers are shared, for they cannot be copied."""
+        given = self.get_params(deep=False)
+        return type(self)(**{k: v if k == "executor" else clone(v, safe=False) for k, v in given.items()})
+
     @classmethod
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
         """The model and hyper-parameters of Linzner et al. 2019.
@@ -337,14 +343,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
-        checkpoint = None
+        kept: Any = nullcontext()
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
             given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
-            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
-        last = fit_incomplete(
-            data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
-        )
+            kept = Checkpoint(self.checkpoint, data, given, self.resume)
+        with kept as checkpoint:
+            last = fit_incomplete(
+                data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
+            )
         belief, statistics = last.belief, last.found.statistics
         self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
         initial = learned_initial(self.initial_distribution, data.variables, statistics.initial)
@@ -372,10 +379,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.distributed import sampled
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
 
-        checkpoint = None
+        kept: Any = nullcontext()
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
-        task, found = sampled(self, data, rules, scoring, possible, method, checkpoint)
+            kept = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
+        with kept as checkpoint:
+            task, found = sampled(self, data, rules, scoring, possible, method, checkpoint)
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
         self._set_weights(rules, [sets for sets, _ in listed], [weights for _, weights in listed], found.edges)
         tables = [rate_tables(found, task, i, *both, found.edges[:, i]) for i, both in enumerate(listed)]

@@ -239,11 +239,13 @@ def run_chains(
             _begin(run, steps, progress, settings)
         else:
             run.restore(saved)
-        most = budget(settings, _sweep_seconds(task, run.mean_rates))
+        sweep = _sweep_seconds(task, run.mean_rates)
+        most = budget(settings, sweep)
         before, began = run.trails[0].n_sweeps, time.perf_counter()
         while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
-            for trail, found in zip(run.trails, steps.run(run.chains, "advance", stretches, run.trails[0].length)):
-                for stretch in found:
+            found = steps.advance(run.chains, stretches, run.trails[0].length, sweep)
+            for trail, more in zip(run.trails, found):
+                for stretch in more:
                     trail.add(stretch)
             n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
             last = run.trails[0].room(most) == 0
