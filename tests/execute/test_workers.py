@@ -94,8 +94,9 @@ def test_a_worker_that_is_killed_costs_nothing_but_time():
     assert who.map(wait_then, [(0.4, k) for k in range(6)], names(6)) == list(range(6))
     killer.join()
     assert killed
+    folder = who._scratch.folder
     who.close()
-    assert not os.path.exists(who._scratch.folder)
+    assert not folder.exists()
 
 
 def test_work_that_kills_its_worker_every_time_is_named(monkeypatch):

@@ -26,8 +26,16 @@ class Scratch:
     """A folder of one run for objects on disk; in the usual place for temporary files (TMPDIR)."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="ctbnlearn-"))
-        self._end = weakref.finalize(self, shutil.rmtree, self.folder, True)
+        self._folder: Path | None = None
+        self._end: Any = None
+
+    @property
+    def folder(self) -> Path:
+        """Made when it is first needed."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="ctbnlearn-"))
+            self._end = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        return self._folder
 
     def keep(self, value: Any) -> Kept:
         """Write an object."""
@@ -35,7 +43,8 @@ class Scratch:
 
     def close(self) -> None:
         """Remove everything."""
-        self._end()
+        if self._end is not None:
+            self._end()
 
 
 def write(folder: str, value: Any) -> Kept:

@@ -162,32 +162,6 @@ class Workers(ABC):
         return out
 
 
-@final
-class Threads(Workers):
-    """This process: as many threads as it may use processors."""
-
-    local = True
-
-    def __init__(self, count: int | None = None) -> None:
-        super().__init__()
-        self.count = count or processors()
-        self._pool = ThreadPoolExecutor(self.count)
-
-    def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Future[Any]:
-        return self._pool.submit(function, *arguments)
-
-    def _finish(self, future: Any) -> Any:
-        return future.result()
-
-    def close(self) -> None:
-        """Wait for the threads."""
-        self._pool.shutdown()
-
-    def abandon(self) -> None:
-        """Begin nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
 class OnThisMachine(Workers):
     """Workers that read and write files of this machine: objects and states lie in a folder for temporary files."""
 
@@ -229,6 +203,56 @@ def _keep_first(folder: str, function: Callable[..., Any], *arguments: Any) -> t
     """Do a piece of work and leave the first half of its result in a file."""
     state, sums = function(*arguments)
     return scratch.write(folder, state), sums
+
+
+@final
+class Threads(OnThisMachine):
+    """This process: as many threads as it may use processors.
+
+    Parameters
+    ----------
+    count
+        How many; default: one a processor.
+    spill
+        Whether states lie on disk, for want of memory.
+    """
+
+    local = True
+
+    def __init__(self, count: int | None = None, spill: bool = False) -> None:
+        super().__init__()
+        self.count, self.spill = count or processors(), spill
+        self._pool = ThreadPoolExecutor(self.count)
+
+    def put(self, value: Any) -> Any:
+        """Threads share the object itself."""
+        return value
+
+    def lay(self, state: Any) -> Any:
+        """On disk or as it is."""
+        return super().put(state) if self.spill else state
+
+    def hold(
+        self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
+    ) -> tuple[list[Any], list[Any]]:
+        """On disk or as they are."""
+        return super().hold(function, items, names) if self.spill else Workers.hold(self, function, items, names)
+
+    def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Future[Any]:
+        return self._pool.submit(function, *arguments)
+
+    def _finish(self, future: Any) -> Any:
+        return future.result()
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._pool.shutdown()
+        super().close()
+
+    def abandon(self) -> None:
+        """Begin nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
 
 
 @final

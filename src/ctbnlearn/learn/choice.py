@@ -30,7 +30,9 @@ def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors:
 
 
 def choose_method(obs: Observations | TableScan) -> Method:
-    """Sampling where its foretold cost is bounded, else star."""
+    """Sampling where its foretold cost is bounded, else star; sampling alone reads a scan by parts."""
+    if isinstance(obs, TableScan) and len(obs.variables) <= MOST_VARIABLES:
+        return Sampling()
     if len(obs.variables) <= MOST_VARIABLES and foretold_seconds(obs) <= MOST_SECONDS:
         return Sampling()
     return Star()

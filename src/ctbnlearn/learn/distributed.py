@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ctbnlearn.arrays import BoolArray
-from ctbnlearn.execute.memory import memory_budget, observations_share
-from ctbnlearn.execute.workers import as_workers
+from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes
+from ctbnlearn.execute.workers import Threads, as_workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.learn.chain import Task
 from ctbnlearn.learn.checkpoint import Checkpoint
@@ -26,9 +26,11 @@ def sampled(
     checkpoint: Checkpoint | None,
 ) -> tuple[Task, Sampled]:
     """Run the chains of a `StructureLearner`; returns what they learned from and what they found."""
-    workers = as_workers(learner.executor)
+    budget = memory_budget(learner.memory)
+    states = method.chains * path_bytes(data.n_trajectories, len(data.variables), data.n_values)
+    workers = Threads(spill=2 * states > budget) if learner.executor is None else as_workers(learner.executor)
     try:
-        limit = observations_share(memory_budget(learner.memory), workers.count)
+        limit = observations_share(budget, 1 if workers.local else workers.count)
         data = in_order(data)
         task = make_task(data, rules, scoring, possible, learner.initial_distribution, workers, limit)
         progress = Progress(learner.progress)
