@@ -94,7 +94,9 @@ def test_csv_is_prepared_with_the_types_that_read_table_finds(tmp_path, packed):
     rng = np.random.default_rng(0)
     for k in (10, 9, 100):
         for t in (0, 2, 1):
-            lines.append(f"{k};{t};{rng.integers(2)};0{rng.integers(2)};{rng.choice(['true', 'false', ' NA '])};{t / 2};on")
+            lines.append(
+                f"{k};{t};{rng.integers(2)};0{rng.integers(2)};{rng.choice(['true', 'false', ' NA '])};{t / 2};on"
+            )
     lines[1] = lines[1].replace(";on", ";off")
     path = tmp_path / ("a.csv.gz" if packed else "a.csv")
     text = "\n".join(lines).encode()

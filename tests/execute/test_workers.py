@@ -6,8 +6,8 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import Executor as AnyExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
@@ -15,6 +15,9 @@ import pytest
 
 from ctbnlearn.errors import DataError, ExecutionError, ParameterError
 from ctbnlearn.execute import limits, scratch, workers
+from ctbnlearn.execute.cluster import connect
+from ctbnlearn.execute.executors import as_workers
+from ctbnlearn.execute.local import Processes, Threads
 from ctbnlearn.execute.memo import Memo
 from ctbnlearn.execute.memory import available, memory_budget
 
@@ -53,7 +56,7 @@ def threads():
 
 @pytest.fixture(scope="module")
 def two():
-    made = workers.Processes(2)
+    made = Processes(2)
     yield made
     made.close()
 
@@ -64,12 +67,12 @@ def names(count):
 
 def test_results_come_in_order_whoever_is_slow(two):
     items = [(0.3, 0), (0.0, 1), (0.1, 2), (0.0, 3)]
-    for who in (two, workers.Threads(3)):
+    for who in (two, Threads(3)):
         assert who.map(wait_then, items, names(4)) == [0, 1, 2, 3]
 
 
 def test_what_is_put_and_held_stays_with_the_workers(two):
-    for who in (two, workers.Threads(2)):
+    for who in (two, Threads(2)):
         first = [who.put(np.arange(3)), who.put(np.arange(4))]
         states, sums = who.hold(grow, [(s, 1) for s in first], names(2))
         again, more = who.hold(grow, [(s, 10) for s in states], names(2))
@@ -80,7 +83,7 @@ def test_what_is_put_and_held_stays_with_the_workers(two):
 
 
 def test_a_worker_that_is_killed_costs_nothing_but_time():
-    who = workers.Processes(2)
+    who = Processes(2)
     killed = []
 
     def kill():
@@ -101,7 +104,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time():
 
 def test_work_that_kills_its_worker_every_time_is_named(monkeypatch):
     monkeypatch.setattr(workers, "MOST_LOST", 2)
-    who = workers.Processes(1)
+    who = Processes(1)
     with pytest.raises(ExecutionError, match=r"piece 1: workers were lost 2 times in a row.*memory.*resume"):
         who.map(die, [(1,), (3,)], names(2))
     who.abandon()
@@ -130,7 +133,7 @@ class Broken(AnyExecutor):
 
 def test_executors_of_others():
     with ThreadPoolExecutor(2) as pool:
-        who = workers.as_workers(pool)
+        who = as_workers(pool)
         assert who.local
         array = np.arange(3)
         assert who.put(array) is array
@@ -138,25 +141,25 @@ def test_executors_of_others():
         who.close()
         assert pool.submit(square, 5).result() == 25  # theirs goes on
     with ProcessPoolExecutor(1) as pool:
-        who = workers.as_workers(pool)
+        who = as_workers(pool)
         states, sums = who.hold(grow, [(who.put(np.ones(2)), 1)], names(1))
         assert sums == [4]
         assert isinstance(states[0], scratch.Kept)
         who.close()
     with pytest.raises(ExecutionError, match=r"lost a worker.*number of processes"):
-        workers.as_workers(Broken()).map(square, [(1,)], names(1))
+        as_workers(Broken()).map(square, [(1,)], names(1))
 
 
 @pytest.mark.parametrize("bad", [0, -1, True, 2.5, "two", object()])
 def test_what_is_no_executor(bad):
     with pytest.raises(ParameterError, match="executor must be"):
-        workers.as_workers(bad)
+        as_workers(bad)
 
 
 def test_no_dask_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(ParameterError, match=r"pip install 'ctbnlearn\[dask\]'"):
-        workers.connect("tcp://127.0.0.1:8786")
+        connect("tcp://127.0.0.1:8786")
 
 
 def test_a_memo_keeps_what_fits_and_drops_other_runs():
@@ -178,7 +181,7 @@ def test_a_memo_keeps_what_fits_and_drops_other_runs():
 def test_amounts_of_memory():
     assert memory_budget("4GB") == 4_000_000_000
     assert memory_budget("4gib") == 4 << 30
-    assert 0 < available()
+    assert available() > 0
     for bad in ("lots", -1, 0, True, "4 parsecs", float("nan"), []):
         with pytest.raises(ParameterError, match="memory must be a number of bytes"):
             memory_budget(bad)

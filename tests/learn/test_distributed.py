@@ -17,7 +17,8 @@ from sklearn.base import clone
 import ctbnlearn as cl
 from ctbnlearn.errors import ExecutionError, LockedError
 from ctbnlearn.execute import shards
-from ctbnlearn.execute.workers import Cluster, Processes
+from ctbnlearn.execute.cluster import Cluster
+from ctbnlearn.execute.local import Processes
 from ctbnlearn.learn.checkpoint import saved_round
 
 distributed = pytest.importorskip("distributed")
@@ -36,7 +37,9 @@ def rows(n_trajectories=60, n=4, seed=1):
     obs = cl.observe(cl.simulate(net, n_trajectories, horizon=4.0, rng=seed + 1), n_times=6, noise=NOISE, rng=seed + 2)
     ids = np.random.default_rng(seed).permutation(n_trajectories)
     rng = np.random.default_rng(seed + 3)
-    columns = {v.name: np.where(rng.random(len(s.values)) < 0.2, np.nan, s.values) for v, s in zip(obs.variables, obs.series)}
+    columns = {
+        v.name: np.where(rng.random(len(s.values)) < 0.2, np.nan, s.values) for v, s in zip(obs.variables, obs.series)
+    }
     return pa.table({"id": np.repeat(ids, 6), "time": obs.series[0].times, **columns})
 
 

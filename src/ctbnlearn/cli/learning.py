@@ -76,7 +76,7 @@ def _executor(settings: Settings) -> Iterator[None]:
     if settings.dask is None:
         yield
         return
-    from ctbnlearn.execute.workers import connect
+    from ctbnlearn.execute.cluster import connect
 
     with connect(settings.dask) as client:
         settings.learner["executor"] = client

@@ -149,7 +149,9 @@ def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
     """Raise unless all are parameters of the learner that a file can give."""
     from ctbnlearn.learn.learner import StructureLearner
 
-    known = sorted(set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", "executor", *GRAPHS})
+    known = sorted(
+        set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", "executor", *GRAPHS}
+    )
     for key in told:
         if key not in known:
             raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")

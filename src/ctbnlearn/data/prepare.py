@@ -49,7 +49,7 @@ def prepare_table(
     rows: int = ROWS,
     missing: Sequence[str] = MISSING,
 ) -> list[Path]:
-    """Write a table of any size anew, so that `scan_table` can read it; returns the files.
+    r"""Write a table of any size anew, so that `scan_table` can read it; returns the files.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def prepare_table(
     for role, column in (("trajectory", trajectory), ("time", time)):
         if column not in blocks.columns:
             raise DataError(
-                f"{blocks.name}: there is no column {column!r}; the columns are {named(blocks.columns)}; name the right "
-                f"one with {role}= (--{role})"
+                f"{blocks.name}: there is no column {column!r}; the columns are {named(blocks.columns)}; name the "
+                f"right one with {role}= (--{role})"
             )
     target = as_path(out, "the folder of the new files")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -93,7 +93,9 @@ def prepare_table(
             for name in names:
                 (work / name).rename(target / name)
         except OSError as problem:
-            raise DataError(f"{target}: cannot write there ({problem.strerror}); make room, or choose another") from None
+            raise DataError(
+                f"{target}: cannot write there ({problem.strerror}); make room, or choose another"
+            ) from None
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return [target / name for name in names]
@@ -136,7 +138,9 @@ class _Blocks:
                     pacsv.ReadOptions(block_size=BLOCK_BYTES, column_names=names, skip_rows_after_names=csv._skip),
                     pacsv.ParseOptions(delimiter=csv.delimiter, newlines_in_values=True),
                     pacsv.ConvertOptions(
-                        column_types=dict.fromkeys(kept, pa.string()), include_columns=list(kept), strings_can_be_null=False
+                        column_types=dict.fromkeys(kept, pa.string()),
+                        include_columns=list(kept),
+                        strings_can_be_null=False,
                     ),
                 ) as reader,
             ):
@@ -144,7 +148,9 @@ class _Blocks:
                     yield self._blanked(pa.Table.from_batches([block]).rename_columns(list(kept.values())))
         except (pa.ArrowException, OSError) as problem:
             csv._check_shape()
-            raise DataError(f"{csv.name}: cannot be read as CSV ({first_line(problem)}); save it as 'CSV UTF-8'") from None
+            raise DataError(
+                f"{csv.name}: cannot be read as CSV ({first_line(problem)}); save it as 'CSV UTF-8'"
+            ) from None
 
     def _blanked(self, table: pa.Table) -> pa.Table:
         """Text without spaces around it, and without words that stand for 'not seen'."""
@@ -179,7 +185,9 @@ def _write(blocks: _Blocks, work: Path, trajectory: str, time: str, rows: int) -
         for role in (trajectory, time):
             if block.column(role).null_count:
                 row = seen + int(np.argmax(pc.is_null(block.column(role)).to_numpy()))
-                raise DataError(f"{blocks.name}, row {row}, column {role!r}: the cell is blank; fill it in, or delete it")
+                raise DataError(
+                    f"{blocks.name}, row {row}, column {role!r}: the cell is blank; fill it in, or delete it"
+                )
         for pair in pc.value_counts(block.column(trajectory).combine_chunks()):
             name = pair["values"].as_py()
             counts[name] = counts.get(name, 0) + pair["counts"].as_py()
@@ -218,8 +226,8 @@ def _deal(
             rows = block.filter(pa.array(part == k))
             if writers[k] is None:
                 writers[k] = pq.ParquetWriter(work / f"rows-{k:05d}", rows.schema)
-            writers[k].write_table(rows.cast(writers[k].schema))  # type: ignore[union-attr]
-    names = []
+            writers[k].write_table(rows.cast(writers[k].schema))
+    names: list[str] = []
     for k, writer in enumerate(writers):
         if writer is None:
             continue

@@ -139,8 +139,8 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
     for spec in specs:
         if isinstance(spec.model, ThresholdNoise) and spec.model.mean is None:
             raise ParameterError(
-                f"variable {spec.name!r}: a scan cannot take the threshold from the data; give ThresholdNoise(mean=..., "
-                "sd=...) (threshold:MEAN:SD)"
+                f"variable {spec.name!r}: a scan cannot take the threshold from the data; give "
+                "ThresholdNoise(mean=..., sd=...) (threshold:MEAN:SD)"
             )
     numbers = [*roles.number_columns, *(s.name for s in specs if s.numeric)]
     words = [*roles.label_columns, *(s.name for s in specs if not s.numeric)]
@@ -165,7 +165,8 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
                 cells = table.cells[name]
                 digest.update(repr(cells.labels).encode() + np.asarray(cells.codes, np.int64).tobytes())
             bounds = [
-                table.numbers[c] if isinstance(c, str) else np.full(len(content), np.nan) for c in (roles.start, roles.end)
+                table.numbers[c] if isinstance(c, str) else np.full(len(content), np.nan)
+                for c in (roles.start, roles.end)
             ]
             rows = read_rows(table, roles)
             at = np.flatnonzero(np.append(True, rows.who[1:] != rows.who[:-1]))
@@ -178,9 +179,7 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
                 else:
                     cells = table.take(spec.name)
                     told.add(table, spec.name, cells)
-                    blank = [
-                        is_blank(x, missing) and str(x).strip() not in declared[spec.name] for x in cells.labels
-                    ]
+                    blank = [is_blank(x, missing) and str(x).strip() not in declared[spec.name] for x in cells.labels]
                     there = ~np.array([*blank, True])[cells.codes]
                 seen += np.add.reduceat(there.astype(np.int64), at)
             runs.append(
@@ -260,8 +259,8 @@ def _merge(
     if empty.size:
         k = at[empty[0]]
         raise DataError(
-            f"{paths[file[k]]}, row {first[k]}: empty trajectory {shown(_plain(ids[k]))}: not one value was seen in it; "
-            "leave it out"
+            f"{paths[file[k]]}, row {first[k]}: empty trajectory {shown(_plain(ids[k]))}: not one value was seen in "
+            "it; leave it out"
         )
     low, high = np.minimum.reduceat(low, at), np.maximum.reduceat(high, at)
     windows = []

@@ -213,7 +213,9 @@ def scan_table(
         raise ParameterError("scan_table needs trajectory=, the column that names the trajectory of a row")
     check_flag("sort", sort)
     check_flag("allow_unseen", allow_unseen)
-    roles = read_roles(open_source(paths[0], missing), trajectory, time, variables, "wide", "variable", "value", start, end)
+    roles = read_roles(
+        open_source(paths[0], missing), trajectory, time, variables, "wide", "variable", "value", start, end
+    )
     specs = read_specs(roles.variables or (), noise, states, allow_unseen)
     index = build_index(paths, roles, specs, words)
     reading = {

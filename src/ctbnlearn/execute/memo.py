@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-
 Key = tuple[str, int]  # run, and number of the object in it
 
 

@@ -39,9 +39,11 @@ class PathStore(ABC):
     def take_over(self, other: Any) -> None:
         """The paths of another chain, with random numbers of one's own."""
 
+    @abstractmethod
     def tighten(self) -> None:
         """Give back room that only the first draw needed."""
 
+    @abstractmethod
     def gather(self) -> None:
         """Bring here what the next sweeps depend on, so that the loss of a worker costs no more than those."""
 
@@ -66,6 +68,9 @@ class WholePaths(PathStore):
     def tighten(self) -> None:
         """Keep room for twice the jumps there are."""
         self.paths = compact(self.paths)
+
+    def gather(self) -> None:
+        """They are here."""
 
     def arrays(self) -> dict[str, Any]:
         """The arrays of `Paths`, cut to what is in use."""
@@ -113,6 +118,9 @@ class ShardedPaths(PathStore):
             pools.moves[:] += found.moves
             starts[:] += found.starts
         return None
+
+    def tighten(self) -> None:
+        """Packed paths have no room."""
 
     def gather(self) -> None:
         """Bring states here that would be lost with a worker."""

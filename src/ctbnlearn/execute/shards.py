@@ -130,7 +130,7 @@ def seen_of(key: tuple[str, int], limit: int, source: Any) -> Seen:
 
 
 def survey(seen: Seen) -> Survey:
-    """Changes of every node between one observation and the next, at the most likely states, and what they are among."""
+    """Observations, time, and changes between one observation and the next at the most likely states."""
     changes = np.zeros(len(seen.cards))
     for i, card in enumerate(seen.cards):
         rows = seen.rows[i]

@@ -22,6 +22,7 @@ from ctbnlearn import __version__
 from ctbnlearn.data.files import as_path
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.errors import CheckpointError, LockedError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.locks import FolderLock
@@ -67,7 +68,7 @@ class Checkpoint:
         Go on from the checkpoint that is there, if any. Otherwise none may be there.
     """
 
-    def __init__(self, folder: Any, obs: Observations, settings: Mapping[str, Any], resume: bool) -> None:
+    def __init__(self, folder: Any, obs: Observations | TableScan, settings: Mapping[str, Any], resume: bool) -> None:
         self.folder = as_path(folder, "the folder of a checkpoint")
         self._mark = {
             "format": FORMAT,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ctbnlearn.arrays import BoolArray
-from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes
-from ctbnlearn.execute.workers import Threads, as_workers
+from ctbnlearn.execute.executors import as_workers
+from ctbnlearn.execute.local import Threads
+from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes, spills
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.learn.chain import Task
 from ctbnlearn.learn.checkpoint import Checkpoint
@@ -27,8 +28,12 @@ def sampled(
 ) -> tuple[Task, Sampled]:
     """Run the chains of a `StructureLearner`; returns what they learned from and what they found."""
     budget = memory_budget(learner.memory)
-    states = method.chains * path_bytes(data.n_trajectories, len(data.variables), data.n_values)
-    workers = Threads(spill=2 * states > budget) if learner.executor is None else as_workers(learner.executor)
+    packed = path_bytes(data.n_trajectories, len(data.variables), data.n_values)
+    workers = (
+        Threads(spill=spills(packed, method.chains, budget))
+        if learner.executor is None
+        else as_workers(learner.executor)
+    )
     try:
         limit = observations_share(budget, 1 if workers.local else workers.count)
         data = in_order(data)

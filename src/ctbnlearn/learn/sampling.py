@@ -24,8 +24,9 @@ from scipy.special import gammaln
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute.local import Threads
 from ctbnlearn.execute.shards import canonical_order, make_shards, n_shards, survey, total_survey
-from ctbnlearn.execute.workers import Threads, Workers
+from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
 from ctbnlearn.learn.chain import Chain, Task, centre_prior

@@ -41,10 +41,12 @@ def describe(data: Paths | Observations | TableScan) -> dict[str, Any]:
         out["transitions"] = data.n_transitions
     else:
         out["values"] = data.n_values
-        rows = data.n_rows if isinstance(data, TableScan) else n_rows(data)
+        if isinstance(data, TableScan):
+            rows, seen = data.n_rows, data.values_per_variable
+        else:
+            rows, seen = n_rows(data), [len(s.values) for s in data.series]
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
-        scanned = isinstance(data, TableScan)
-        out["values_per_variable"] = data.values_per_variable if scanned else [len(s.values) for s in data.series]
+        out["values_per_variable"] = seen
     return {**out, "sha256": fingerprint(data)}
 
 
