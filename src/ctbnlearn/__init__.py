@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ctbnlearn.data.observations import Observations as Observations
     from ctbnlearn.data.observations import observe as observe
     from ctbnlearn.data.paths import Paths as Paths
+    from ctbnlearn.data.prepare import prepare_table as prepare_table
     from ctbnlearn.data.pyagrum import read_pyagrum as read_pyagrum
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
     from ctbnlearn.data.scan import TableScan as TableScan
@@ -84,6 +85,7 @@ _HOME = {
     "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",
     "observe": "data.observations",
+    "prepare_table": "data.prepare",
     "random_network": "model.random_network",
     "read_paths": "data.complete",
     "read_pyagrum": "data.pyagrum",

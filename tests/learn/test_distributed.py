@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import ctbnlearn as cl
 from ctbnlearn.errors import ExecutionError, LockedError
-from ctbnlearn.execute import shards
+from ctbnlearn.execute import shards, workers
 from ctbnlearn.execute.cluster import Cluster
 from ctbnlearn.execute.local import Processes
 from ctbnlearn.learn.checkpoint import saved_round
@@ -111,6 +111,7 @@ def test_a_scan_gives_the_answer_of_the_table(table, obs, client, split, tmp_pat
     for executor in (None, 2, client):
         same(learn(scan, executor), expected)
     same(learn(scan, memory="100MB"), expected)
+    assert learn(scan).score(scan) == pytest.approx(expected.score(obs))
 
 
 def test_the_order_of_trajectories_does_not_matter(obs, split):
@@ -207,6 +208,20 @@ def test_twenty_dask_workers_that_are_killed(many, split, cluster, client):
     """More than twenty steps, a kill in each."""
     with distributed.Client(cluster) as other:
         assert run_with_kills(many, 20, client, worker_pids(other), 2, 800) == 20
+
+
+def die(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_work_that_kills_every_worker_is_named(cluster, client, monkeypatch):
+    """As a shard too large for the memory of any worker does."""
+    monkeypatch.setattr(workers, "MOST_LOST", 0)
+    with pytest.raises(ExecutionError, match=r"trajectories 1 to 9: workers were lost .* in a row"):
+        Cluster(client).map(die, [(1,)], ["trajectories 1 to 9"])
+    with pytest.raises(workers.LostError, match="trajectories 1 to 9"):
+        Cluster(client).hold(die, [(1,)], ["trajectories 1 to 9"])
 
 
 def test_a_lost_scheduler_is_told_and_the_run_goes_on_without_it(obs, tmp_path):

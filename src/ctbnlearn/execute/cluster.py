@@ -69,7 +69,18 @@ class Cluster(Workers):
         """States stay in the workers' memory; a lost one is made anew by the scheduler, from where it was put."""
         both = [self._submit(_held, function, os.getpid(), *map(self._at_hand, item)) for item in items]
         sums = [self._submit(_sums, pair) for pair in both]
-        return both, [told(self._finish(future)) for future in sums]
+        out = []
+        for future, name in zip(sums, names):
+            try:
+                out.append(told(self._finish(future)))
+            except LostError:
+                raise LostError(name) from None
+            except MemoryError:
+                raise ExecutionError(
+                    f"{name}: a worker ran out of memory, {RETRIES + 1} times; give workers more memory, or lower "
+                    f"memory= (--memory); {GO_ON}"
+                ) from None
+        return both, out
 
     def fetch(self, states: Sequence[Any]) -> list[Any]:
         """Bring the states here."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.errors import ExecutionError
-from ctbnlearn.execute.workers import MOST_LOST, LostError, Workers
+from ctbnlearn.execute.workers import GO_ON, MOST_LOST, LostError, Workers
 from ctbnlearn.learn.chain import Chain, Task, chain_step
 from ctbnlearn.learn.trail import Stretch
 
@@ -67,18 +67,20 @@ class ChainSteps:
     def _here(self, chain: Chain, step: str, arguments: Sequence[Any]) -> Any:
         """A step whose shards are with the workers; where they lose states, the step is done again from its start."""
         chain.paths.gather()
+        where = ""
         for _ in range(MOST_LOST):
             before = copy_of(chain) if self.workers.remote_states else None
             try:
                 result = getattr(chain, step)(*arguments)
                 chain.paths.gather()
                 return result
-            except LostError:
+            except LostError as problem:
                 assert before is not None
+                where = str(problem)
                 chain.restore(before)
         raise ExecutionError(
-            f"workers were lost {MOST_LOST} times in a row; give them more memory, or use fewer trajectories; a "
-            "checkpoint, if there is one, holds the last step: go on with resume=True (--resume)"
+            f"{where}: workers were lost {MOST_LOST} times in a row while they were at it; give them more "
+            f"memory; {GO_ON}"
         )
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.methods import Method
@@ -79,7 +80,7 @@ class FittedNetwork:
             )
         return self.smooth(obs, times)
 
-    def score(self, data: Observations | Paths, y: Any = None) -> float:
+    def score(self, data: Observations | Paths | TableScan, y: Any = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
         Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
@@ -87,6 +88,7 @@ class FittedNetwork:
         from ctbnlearn.inference import known, posterior
 
         check_is_fitted(self)
+        data = data.read() if isinstance(data, TableScan) else data
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
         total = known.predictive(self.network_, data, self.inference_, **self._where())
