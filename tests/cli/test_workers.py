@@ -9,13 +9,13 @@ import pytest
 import ctbnlearn as cl
 from ctbnlearn.locks import FolderLock
 
-MAKE = "simulate --nodes 3 --max-parents 1 --trajectories 40 --seed 2 --missing 0.1 -q".split()
+MAKE = ["simulate", "--nodes", "3", "--max-parents", "1", "--trajectories", "40", "--seed", "2", "--missing", "0.1"]
 
 
 @pytest.fixture
 def table(run, tmp_path):
     path = tmp_path / "d.csv"
-    assert run(*MAKE, "--out", path)[0] == 0
+    assert run(*MAKE, "-q", "--out", path)[0] == 0
     return path
 
 
