@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from ctbnlearn.data.observations import Observations as Observations
     from ctbnlearn.data.observations import observe as observe
     from ctbnlearn.data.paths import Paths as Paths
+    from ctbnlearn.data.prepare import prepare_table as prepare_table
     from ctbnlearn.data.pyagrum import read_pyagrum as read_pyagrum
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
+    from ctbnlearn.data.scan import TableScan as TableScan
+    from ctbnlearn.data.scan import scan_table as scan_table
     from ctbnlearn.data.segments import Segments as Segments
     from ctbnlearn.data.tables import read_table as read_table
     from ctbnlearn.data.variables import Variable as Variable
@@ -81,6 +84,7 @@ _HOME = {
     "Statistics": "inference.statistics",
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
+    "TableScan": "data.scan",
     "Tabu": "learn.searches",
     "ThresholdNoise": "data.noise",
     "Variable": "data.variables",
@@ -90,11 +94,13 @@ _HOME = {
     "interpolated_aupr": "structure.metrics",
     "load_result": "result.archive",
     "observe": "data.observations",
+    "prepare_table": "data.prepare",
     "random_network": "model.random_network",
     "read_paths": "data.complete",
     "read_pyagrum": "data.pyagrum",
     "read_pyctbn": "data.pyctbn",
     "read_table": "data.tables",
+    "scan_table": "data.scan",
     "simulate": "model.simulation",
     "write_paths": "data.writers",
     "write_table": "data.writers",

@@ -43,5 +43,13 @@ class CheckpointError(CtbnlearnError):
     """A checkpoint that cannot be written, cannot be read, or belongs to other data or settings."""
 
 
+class LockedError(CtbnlearnError):
+    """A folder in which another run is at work."""
+
+
+class ExecutionError(CtbnlearnError):
+    """Work that the workers could not finish: they were lost again and again, ran out of memory, or are gone."""
+
+
 class SimulationWarning(UserWarning):
     """A simulated path ended before the requested number of transitions."""

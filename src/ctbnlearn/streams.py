@@ -17,12 +17,16 @@ OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_
 compiled: Any = njit(**OPTIONS)
 
 
-def streams(seed: Any, count: int) -> NDArray[Any]:
+def streams(seed: Any, count: int, first: int = 0) -> NDArray[Any]:
     """`count` streams (count, 4) from a seed, a `SeedSequence` or a `Generator`; row k does not depend on count.
+
+    Rows are those from number `first` on.
 
     Examples
     --------
     >>> bool((streams(7, 2) == streams(7, 3)[:2]).all())
+    True
+    >>> bool((streams(7, 2, first=3) == streams(7, 5)[3:]).all())
     True
     """
     if isinstance(seed, np.random.Generator):
@@ -30,7 +34,7 @@ def streams(seed: Any, count: int) -> NDArray[Any]:
     elif not isinstance(seed, np.random.SeedSequence):
         seed = np.random.SeedSequence(seed)
     key = seed.generate_state(2, np.uint64)
-    return _fill(np.empty((count, 4), np.uint64), key[0], key[1])
+    return _fill(np.empty((count, 4), np.uint64), key[0], key[1], np.uint64(first))
 
 
 @compiled
@@ -42,11 +46,11 @@ def _mix(z: Any) -> Any:
 
 
 @compiled
-def _fill(rows: Any, first: Any, second: Any) -> Any:
+def _fill(rows: Any, one: Any, two: Any, first: Any) -> Any:
     """Words of every row from the key and its number, well mixed."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     for k in range(len(rows)):
-        z = _mix(first + np.uint64(k) * golden) ^ second
+        z = _mix(one + (first + np.uint64(k)) * golden) ^ two
         for j in range(4):
             z += golden
             rows[k, j] = _mix(z)

@@ -144,7 +144,7 @@ OTHERS = {
     "no data": (["learn"], "DATA"),
     "no place for the result": (["learn", "{d}/d.csv"], "--out"),
     "a spreadsheet": (["learn", "{d}/book.csv", "-o", "{d}/r"], "spreadsheet or archive"),
-    "a folder as data": (["learn", "{d}/full", "-o", "{d}/r"], "full: this is a folder"),
+    "a folder as data": (["learn", "{d}/full", "-o", "{d}/r"], "full: there is no Parquet file in this folder"),
     "smooth without a result": (["smooth", "{d}/full", "{d}/d.csv"], "full: this folder holds no manifest.json"),
     "smooth at no times": (["smooth", "{d}/result", "{d}/d.csv", "--times", "a,b"], "--times must be numbers"),
     "smooth at endless times": (["smooth", "{d}/result", "{d}/d.csv", "--times", "inf"], "--times must be finite"),

@@ -12,7 +12,18 @@ from scipy.stats import norm
 import ctbnlearn as cl
 from ctbnlearn.cli import experimenting, main
 from ctbnlearn.errors import CtbnlearnError
-from ctbnlearn.experiments import catalogue, complete, consistency, grid, irma, panel, protocol, restricted, scaling
+from ctbnlearn.experiments import (
+    catalogue,
+    cluster,
+    complete,
+    consistency,
+    grid,
+    irma,
+    panel,
+    protocol,
+    restricted,
+    scaling,
+)
 from ctbnlearn.experiments.frame import Options, work
 
 
@@ -153,6 +164,17 @@ def test_prior_network_holds_the_truth_and_as_many_more():
 def test_growth_is_the_exponent_of_time():
     rows = [{"nodes": n, "seconds": 0.01 * n**2.5} for n in (5, 10, 40)]
     assert scaling._growth(rows) == pytest.approx(2.5)
+
+
+def test_the_model_of_a_cluster_finds_the_costs_again():
+    rows = [
+        {"units": u, "shards": int(u / 1e6), "workers": w, "seconds": 2 * (3e-8 * u / w + 0.02 * int(u / 1e6))}
+        for u in (2e6, 8e6, 3e7)
+        for w in (1, 2, 4)
+    ]
+    np.testing.assert_allclose(cluster.fit(rows), [3e-8, 0.02], rtol=1e-6)
+    alone = [{"trajectories": 9, "workers": w, "seconds": s} for w, s in ((1, 8.0), (4, 2.5))]
+    assert cluster.efficiency(alone, alone[1]) == pytest.approx(0.8)
 
 
 def test_mistakes_count_sure_false_edges_and_reversals():

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
+from ctbnlearn.execute import local
 from ctbnlearn.learn import chain, sampling
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.learn.mixing import chain_means
@@ -224,7 +225,7 @@ def test_the_seed_alone_decides(monkeypatch):
     first = cl.StructureLearner(inference=FEW, random_state=5).fit(obs)
     same(cl.StructureLearner(inference=FEW, random_state=5).fit(obs), first)
     for count in (1, 3):
-        monkeypatch.setattr(sampling, "processors", lambda count=count: count)
+        monkeypatch.setattr(local, "processors", lambda count=count: count)
         same(cl.StructureLearner(inference=FEW, random_state=5).fit(obs), first)
     other = cl.StructureLearner(inference=FEW, random_state=6).fit(obs)
     assert (other.edge_probabilities_ != first.edge_probabilities_).any()

@@ -49,6 +49,8 @@ FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyag
 START = typer.Option(metavar="COLUMN|NUMBER|DATE", help="Start of the trajectories. Default: their first row.")
 END = typer.Option(metavar="COLUMN|NUMBER|DATE", help="End of the trajectories. Default: their last row.")
 SORT = typer.Option("--sort", help="Sort rows by time instead of complaining.")
+WORKERS = typer.Option("--workers", metavar="N", min=1, help="Sample in so many processes; default: in threads.")
+DASK = typer.Option("--dask", metavar="ADDRESS", help="Sample on the Dask cluster whose scheduler is there.")
 CONFIG = typer.Option(metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others.")
 
 
@@ -84,7 +86,14 @@ def _root(
 
 @app.command()
 def learn(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV (also .csv.gz, .tsv), Parquet or PyCTBN JSON.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV (also .csv.gz, .tsv), Parquet or PyCTBN JSON; a folder or pattern of Parquet files is not read "
+            "into memory as a whole.",
+        ),
+    ],
     out: Annotated[Path | None, OUT] = None,
     trajectory: Annotated[str | None, TRAJECTORY] = None,
     time: Annotated[str | None, TIME] = None,
@@ -144,6 +153,11 @@ def learn(
         Path | None, typer.Option(metavar="DIR", help="Keep the state of every round there, to go on from.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")] = False,
+    workers: Annotated[int | None, WORKERS] = None,
+    dask: Annotated[str | None, DASK] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of sampling, such as 4GB. Default: half of what is free.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Read the data, say what was understood, and stop.")] = False,
     quiet: Annotated[bool, QUIET] = False,
     json: Annotated[bool, JSON] = False,
@@ -161,6 +175,7 @@ def learn(
     ctbnlearn learn paths.json --format pyctbn --out result
     ctbnlearn learn panel.parquet --config study.toml --seed 1 --json --out result
     ctbnlearn learn panel.csv --checkpoint state --resume --out result
+    ctbnlearn learn folder --workers 8 --memory 16GB --out result
     """
     from ctbnlearn.cli.learning import run_check, run_learn
     from ctbnlearn.cli.settings import resolve
@@ -192,6 +207,9 @@ def learn(
         "sort": sort or None,
         "seed": seed,
         "checkpoint": checkpoint,
+        "workers": workers,
+        "dask": dask,
+        "memory": memory,
     }
     settings = resolve(config, given)
     if resume and "checkpoint" not in settings.learner:
@@ -202,6 +220,30 @@ def learn(
     if out is None:
         raise typer.BadParameter("say where the result shall go.", param_hint="--out")
     return run_learn(data, settings, out, _words(show), quiet, json)
+
+
+@app.command()
+def prepare(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="CSV or Parquet file, or a folder or pattern of Parquet files.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the Parquet files.")],
+    trajectory: Annotated[str | None, TRAJECTORY] = None,
+    time: Annotated[str | None, TIME] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a file, about; a trajectory is never cut.")] = 1_000_000,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Bring the rows of every trajectory together, in order of time, in Parquet files that `learn` reads by parts.
+
+    Neither the table nor a trajectory of it needs to be in order, nor to fit into memory as a whole.
+
+    \b
+    ctbnlearn prepare panel.csv --trajectory id --time year --out panel
+    ctbnlearn learn panel --trajectory id --time year --out result
+    """
+    from ctbnlearn.cli.preparing import run_prepare
+
+    return run_prepare(data, out, trajectory, time, rows, quiet)
 
 
 @app.command()
@@ -297,8 +339,8 @@ def experiment(
         str,
         typer.Argument(
             metavar="NAME",
-            help="complete, bound, incomplete, initial, scaling, concentration, restricted, consistency, irma "
-            "or panel.",
+            help="complete, bound, incomplete, initial, scaling, concentration, restricted, consistency, cluster, "
+            "irma or panel.",
         ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within a minute.")] = False,

@@ -13,7 +13,10 @@ from ctbnlearn.data.messages import named
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.series import Series
+from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
+from ctbnlearn.execute.shards import n_shards, shard_bounds
 from ctbnlearn.inference.methods import Sampling, as_method
 from ctbnlearn.learn.choice import choose_method, foretold_seconds
 from ctbnlearn.result.manifest import n_rows
@@ -29,32 +32,34 @@ AT_ONCE = 120_000  # cells x variables in work at a time
 KEPT_BYTES = 1 << 30  # path posteriors that are kept
 MOST_JOINT_STATES = 256  # joint states of a node's candidates up to which all are listed
 ACTIVE_STATES = 16, 640, 256  # else of its active parents: at least; of all nodes; at most
-SAMPLER_SECONDS, SAMPLER_BYTES = 14.0, 250_000_000  # compilation, once on a machine; the program
-PATH_BYTES = 120  # of the path of a variable in one trajectory and chain
+SAMPLER_SECONDS = 14.0  # compilation, once on a machine
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
-def check_values(data: Paths | Observations, learner: Mapping[str, Any]) -> dict[str, Any]:
+def check_values(data: Paths | Observations | TableScan, learner: Mapping[str, Any]) -> dict[str, Any]:
     """Everything `check_lines` prints, in JSON types."""
     complete = isinstance(data, Paths)
     span = float((data.end - data.start).sum())
-    rows = None if isinstance(data, Paths) else n_rows(data)
+    rows = None
+    if not isinstance(data, Paths):
+        rows = data.n_rows if isinstance(data, TableScan) else n_rows(data)
+        seen_of_all, changes_of_all = _seen_and_changes(data)
     variables = []
     for i, v in enumerate(data.variables):
         if isinstance(data, Paths):
             jumps = int((data.nodes == i).sum())
             entry: dict[str, Any] = {"changes": jumps}
         else:
-            seen = len(data.series[i].values)
-            jumps = _changes(data.series[i])
+            seen, jumps = seen_of_all[i], changes_of_all[i]
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
         variables.append({"name": v.name, "states": list(v.states), **entry})
     method = None if isinstance(data, Paths) else as_method(learner.get("inference", "auto")) or choose_method(data)
-    if isinstance(data, Observations) and isinstance(method, Sampling):
-        memory, seconds = _sampling_cost(data, method)
+    if not isinstance(data, Paths) and isinstance(method, Sampling):
+        memory, seconds = _sampling_cost(data, method, learner)
     else:
+        data = data.read() if isinstance(data, TableScan) else data
         memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
-    told = None if isinstance(data, Paths) else describe(data)
+    told = describe(data) if isinstance(data, Observations) else None
     return {
         "complete": complete,
         "trajectories": data.n_trajectories,
@@ -94,7 +99,7 @@ def check_lines(found: Mapping[str, Any]) -> list[str]:
     how = "" if found["inference"] is None else f"by inference={found['inference']}, "
     lines.append(
         f"learning:      {how}very roughly {_amount(found['memory_bytes'])} of memory and "
-        f"{_duration(found['seconds'])} on two cores; it may be five times more or less"
+        f"{_duration(found['seconds'])} on two cores; the time may be five times more or less"
     )
     return lines
 
@@ -105,6 +110,19 @@ def _changes_in_words(v: Mapping[str, Any]) -> str:
         if v["changes"]
         else "never changes within a trajectory: nothing drives it (see --adjust-for)"
     )
+
+
+def _seen_and_changes(data: Observations | TableScan) -> tuple[list[int], list[int]]:
+    """Per variable the values seen, and how often they change; part by part where not all are in memory."""
+    bounds = [0, data.n_trajectories]
+    if isinstance(data, TableScan):
+        bounds = shard_bounds(data.n_trajectories, n_shards(data.n_trajectories, len(data.variables), data.n_values))
+    seen, changes = [0] * len(data.variables), [0] * len(data.variables)
+    for low, high in zip(bounds, bounds[1:]):
+        for i, series in enumerate(data.part(low, high).observations().series):
+            seen[i] += len(series.values)
+            changes[i] += _changes(series)
+    return seen, changes
 
 
 def _changes(series: Series) -> int:
@@ -141,15 +159,15 @@ def _cost(data: Paths | Observations, span: float, changes: list[int], max_paren
     return PROGRAM_BYTES + int(grid + 2 * min(paths, KEPT_BYTES) + work), seconds
 
 
-def _sampling_cost(data: Observations, method: Sampling) -> tuple[int, float]:
-    """Bytes and seconds of sampling, roughly: each path has room for some jumps, in every chain."""
-    paths = data.n_trajectories * len(data.variables)
-    rows = data.n_values * (8 + 8 * max(v.n_states for v in data.variables))
-    first = (
-        12.5 * 2 * sum(v.n_states * (len(s.values) + data.n_trajectories) for v, s in zip(data.variables, data.series))
-    )
-    kept = method.chains * paths * PATH_BYTES
-    return SAMPLER_BYTES + int(2 * rows + first + kept), SAMPLER_SECONDS + foretold_seconds(data, method.chains)
+def _sampling_cost(data: Observations | TableScan, method: Sampling, learner: Mapping[str, Any]) -> tuple[int, float]:
+    """Bytes over all processes and seconds of sampling, roughly."""
+    most = max(v.n_states for v in data.variables)
+    scanned = isinstance(data, TableScan)
+    size = Size(data.n_trajectories, len(data.variables), most, data.n_values, scanned)
+    executor = learner.get("executor")
+    processes = executor if isinstance(executor, int) else 0
+    memory = foretold_bytes(size, method.chains, processes, memory_budget(learner.get("memory")))
+    return memory, SAMPLER_SECONDS + foretold_seconds(data, method.chains, max(processes, 2))
 
 
 def _amount(n_bytes: float) -> str:

@@ -11,6 +11,7 @@ from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines, visible
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.locks import FolderLock
 
 EVERY = 2.0  # seconds between lines where there is no terminal
 
@@ -42,7 +43,8 @@ def run_experiment(
 
         try:
             options = Options(quick, data, peers)
-            compared, files = conduct(experiment, options, folder, jobs=jobs, say=say, prepare=use_cache)
+            with FolderLock(folder, "the cells of an experiment"):
+                compared, files = conduct(experiment, options, folder, jobs=jobs, say=say, prepare=use_cache)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"interrupted; {finished} finished cells are kept in {folder}: the same command goes on from there"

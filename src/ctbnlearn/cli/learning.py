@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.errors import DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
+from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
@@ -59,7 +62,8 @@ def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | N
             f"{checkpoint}: the folder of the result, {out}, is replaced as a whole; keep checkpoints outside it"
         )
     try:
-        return _learn(data, settings, out, show, quiet, as_json)
+        with FolderLock(out, "a result"), _executor(settings):
+            return _learn(data, settings, out, show, quiet, as_json)
     except KeyboardInterrupt:
         rounds = None if checkpoint is None else saved_round(checkpoint)
         if rounds is None:
@@ -68,6 +72,19 @@ def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | N
             f"interrupted; {checkpoint} holds the state after round {rounds}: the same command with --resume goes on "
             "from there"
         ) from None
+
+
+@contextmanager
+def _executor(settings: Settings) -> Iterator[None]:
+    """Connect to the cluster that was asked for, if one was."""
+    if settings.dask is None:
+        yield
+        return
+    from ctbnlearn.execute.cluster import connect
+
+    with connect(settings.dask) as client:
+        settings.learner["executor"] = client
+        yield
 
 
 def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
@@ -89,7 +106,9 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
     return tell(result, out, quiet, as_json)
 
 
-def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tuple[Paths | Observations, list[str]]:
+def _read(
+    data: Path, columns: Mapping[str, Any], progress: ProgressLines
+) -> tuple[Paths | Observations | TableScan, list[str]]:
     """The data, and what there is to remark on them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -103,7 +122,7 @@ def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tu
 
 
 def fit(
-    data: Paths | Observations,
+    data: Paths | Observations | TableScan,
     learner_settings: Mapping[str, Any],
     reading: Mapping[str, Any],
     progress: ProgressLines,
@@ -118,7 +137,7 @@ def fit(
     read_seconds = progress.elapsed
     progress.note(f"{data!r}".replace("(", ": ").replace(")", ""))
     progress.phase("learning")
-    if isinstance(data, Observations):
+    if isinstance(data, (Observations, TableScan)):
         use_cache()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -137,7 +156,7 @@ def fit(
     manifest["timings"] = {"read": round(read_seconds, 6), **manifest["timings"]}
     manifest["warnings"] = [*manifest["warnings"], *told]
     units: list[Unit] = []
-    if isinstance(data, Observations):
+    if isinstance(data, (Observations, TableScan)):
         progress.phase("smoothing units for the report")
         try:
             units = smooth_units(result.network, data.with_noise(result.noise), show, learner.inference_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
+from ctbnlearn.data.scan import TableScan, parquet_files, scan_table
 from ctbnlearn.data.source import Source
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import DataError, ParameterError
@@ -27,6 +29,14 @@ EVERYTHING = "*"
 def resolve_columns(path: Path, reading: Mapping[str, Any], note: Callable[[str], None]) -> dict[str, Any]:
     """The settings with format and columns filled in where they were left open; `note` is told of every guess."""
     told = {"format": "auto", **reading}
+    if is_scan(path):
+        if told["format"] not in ("auto", "wide") or told.get("complete"):
+            raise ParameterError(
+                f"{path}: folders and patterns of Parquet files are read as wide rows with holes; leave out --format "
+                "and --complete, or give one file"
+            )
+        told["format"] = "wide"
+        path = Path(parquet_files(path)[0])
     if told["format"] == "auto" and path.suffix.lower() == ".json":
         told["format"] = "pyctbn"
     columns = () if told["format"] == "pyctbn" else open_source(path).columns
@@ -49,10 +59,23 @@ def resolve_columns(path: Path, reading: Mapping[str, Any], note: Callable[[str]
     return told
 
 
-def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations:
-    """Read a file as the settings, complete with its columns, say."""
+def is_scan(path: Path) -> bool:
+    """Whether a path means several files: a folder, or a pattern."""
+    return path.is_dir() or (not path.exists() and glob.has_magic(str(path)))
+
+
+def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations | TableScan:
+    """Read a file as the settings, complete with its columns, say; look through several."""
     told = dict(resolved)
     complete = told.pop("complete", False)
+    if is_scan(path):
+        for key in ("variable", "value"):
+            if key in told:
+                raise ParameterError(f"{path}: wide rows have no {key}: leave it out")
+        if told["trajectory"] is None:
+            raise ParameterError(f"{path}: say which column names the trajectory of a row, with --trajectory")
+        told.pop("format")
+        return scan_table(path, **{**told, "noise": read_noise(told.get("noise"))})
     if told["format"] in FOREIGN:
         return read_paths(path, **told)
     if not complete:

@@ -45,6 +45,9 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "exogenous": ("a list of names", list),
     "adjust_for": ("a list of names", list),
     "adjacent": ("a list of names", list),
+    "workers": ("a whole number", int),
+    "dask": ("the address of a scheduler", str),
+    "memory": ("text such as 4GB", str),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
 FOREIGN = ("pyctbn", "pyagrum")
@@ -63,11 +66,14 @@ class Settings:
         Parameters of `StructureLearner`.
     graphs
         Files of edges: candidates, forbidden, required.
+    dask
+        Address of a Dask scheduler, if one is to do the work.
     """
 
     reading: dict[str, Any] = field(default_factory=dict)
     learner: dict[str, Any] = field(default_factory=dict)
     graphs: dict[str, Path] = field(default_factory=dict)
+    dask: str | None = None
 
 
 def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
@@ -89,9 +95,11 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
+    if "workers" in told and "dask" in told:
+        raise ParameterError("workers (--workers) and dask (--dask) both say who works; give one of them")
     for key in ("levels", "cut", "ordered"):
         reading.update({key: _by_name(key, reading[key])} if key in reading else {})
-    for key in ("max_parents", "checkpoint", "exogenous", "adjust_for"):
+    for key in ("max_parents", "checkpoint", "exogenous", "adjust_for", "memory"):
         learner.update({key: told[key]} if key in told else {})
     if "adjacent" in told:
         learner["transitions"] = {**dict.fromkeys(told["adjacent"], "adjacent"), **learner.get("transitions", {})}
@@ -99,7 +107,9 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         learner["inference"] = _method(told)
     if "seed" in told:
         learner["random_state"] = told["seed"]
-    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told})
+    if "workers" in told:
+        learner["executor"] = told["workers"]
+    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told}, told.get("dask"))
 
 
 def _method(told: Mapping[str, Any]) -> Any:
@@ -172,7 +182,9 @@ def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
     """Raise unless all are parameters of the learner that a file can give."""
     from ctbnlearn.learn.learner import StructureLearner
 
-    known = sorted(set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", *GRAPHS})
+    known = sorted(
+        set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", "executor", *GRAPHS}
+    )
     for key in told:
         if key not in known:
             raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")

@@ -163,6 +163,14 @@ class Observations(Trajectories):
             raise ParameterError(f"unknown variable {variable!r}; known: {list(self.names)}")
         return self.series[self.names.index(variable)].log_likelihood()
 
+    def part(self, first: int, last: int) -> Observations:
+        """Trajectories from one number up to another."""
+        return self if (first, last) == (0, self.n_trajectories) else self.select(np.arange(first, last))
+
+    def observations(self) -> Observations:
+        """Itself: parts of a scan are read by this name where the work is."""
+        return self
+
     def select(self, trajectories: ArrayLike) -> Observations:
         """Return the chosen trajectories, by number, in that order."""
         chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)

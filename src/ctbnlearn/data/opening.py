@@ -33,6 +33,8 @@ def open_source(source: Any, missing: Any = MISSING) -> Source:
     ([0.0, 1.0], ['mild'], "table, row 1, column 'pain'")
     """
     words = as_words(missing)
+    if isinstance(source, Source):
+        return source
     if isinstance(source, (str, os.PathLike)):
         return _open_path(as_path(source, "a CSV or Parquet file"), words)
     try:

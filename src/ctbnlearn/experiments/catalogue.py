@@ -17,6 +17,7 @@ NAMES = {
     "restricted": "restricted exhaustive search: accuracy and time against the size of the prior network",
     "consistency": "does more data help: accuracy, coverage and time against trajectories and gaps",
     "grid": "complete data of sparse and dense graphs, beside published figures of CTPC and score search",
+    "cluster": "sampling by several workers: time, bytes moved, and what a cluster would take",
     "irma": "Table 1 and appendix C.3: the IRMA gene network (needs --data)",
     "panel": "Fig. 4 and appendix C.2: a household panel and the stability of its network (needs --data)",
 }

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING
 from ctbnlearn import __version__
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.execute.limits import environment, share
 from ctbnlearn.experiments.rows import Cell, Tables, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ctbnlearn.experiments.comparison import Comparison
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -230,11 +229,7 @@ def work(name: str, cell: Cell, options: Options) -> Tables:
 def _few_threads(workers: int) -> Iterator[None]:
     """Environment in which processes share the cores instead of each taking all of them."""
     before = dict(os.environ)
-    each = max(1, (os.cpu_count() or 1) // workers)
-    os.environ.update(dict.fromkeys(THREADS, str(each)))
-    if each == 1:
-        flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-        os.environ["XLA_FLAGS"] = f"{before.get('XLA_FLAGS', '')} {flags}".strip()
+    os.environ.update(environment(share(workers)))
     try:
         yield
     finally:

@@ -193,15 +193,16 @@ def make_start(cards: Sequence[int], initial: InitialDistribution) -> Start:
     )
 
 
-def first_paths(obs: Observations, seen: Seen, seed: Any) -> Paths:
+def first_paths(seen: Seen, seed: Any, first_stream: int = 0) -> Paths:
     """Paths at rest with as many virtual jumps in every gap between observations as a node has states.
 
     Where a node is let go that was set from outside, a gap begins, too: it may have to move before it is seen next.
 
-    The first draw under a network without edges turns them into paths that the observations allow.
+    The first draw under a network without edges turns them into paths that the observations allow. Random streams are
+    those from number `first_stream` on.
     """
-    random = streams(seed, obs.n_trajectories)
-    n, b = len(seen.cards), obs.n_trajectories
+    n, b = len(seen.cards), len(seen.start)
+    random = streams(seed, b, first_stream)
     gaps = np.diff(seen.rows, axis=1) + np.diff(seen.set_rows, axis=1) + 1
     count = np.ascontiguousarray(gaps.T * seen.cards)
     slots = np.maximum(2 * count, LEAST_SLOTS)
@@ -329,10 +330,9 @@ def compact(paths: Paths) -> Paths:
     return paths._replace(first=first, slots=slots, times=times, states=states, used=np.array([total], np.int64))
 
 
-def refuse(obs: Observations, trajectory: int, node: int) -> None:
-    """Raise where observations have probability zero."""
+def refuse(trajectory: Any, variable: str) -> None:
+    """Raise because observations have probability zero."""
     raise DataError(
-        f"trajectory {obs.ids[trajectory]!r}: what was seen of variable {obs.names[node]!r} cannot happen: "
-        "`transitions`, the initial distribution or an intervention rule out how its states follow each other; allow "
-        "it or correct the data"
+        f"trajectory {trajectory!r}: what was seen of variable {variable!r} cannot happen: `transitions`, the initial "
+        "distribution or an intervention rule out how its states follow each other; allow it or correct the data"
     )

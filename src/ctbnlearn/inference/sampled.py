@@ -63,7 +63,7 @@ def smooth(
     last = np.maximum(seen.end, grid.max(1, initial=-np.inf))
     seen = seen._replace(end=last)  # past the end nothing is seen
     cards = list(network.n_states)
-    paths = path_state.first_paths(obs, seen, rng)
+    paths = path_state.first_paths(seen, rng)
     net = path_state.make_net(cards, max(map(len, network.parents)), [len(c) for c in network.cims])
     start = path_state.make_start(cards, network.initial)
     for i, cim in enumerate(network.cims):  # without parents at first, at the mean rates
@@ -77,7 +77,7 @@ def smooth(
     counts = np.zeros((len(grid), len(cards), grid.shape[1], max(cards)))
     for k in range(burn_in + sweeps):
         if trouble is not None:
-            path_state.refuse(obs, *trouble)
+            path_state.refuse(obs.ids[trouble[0]], obs.names[trouble[1]])
         paths, trouble = gibbs.draw_paths(seen, paths, net, start)
         if k >= burn_in and trouble is None:
             path_state.look(paths, queries, counts)

@@ -15,10 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.data.observations import Observations
-from ctbnlearn.inference import gibbs, path_state
-from ctbnlearn.learn.noise_draws import NoiseDraws
-from ctbnlearn.learn.trail import NodeRecord, Trail
+from ctbnlearn.data.variables import Variable
+from ctbnlearn.execute import scratch
+from ctbnlearn.execute.memo import MEMO
+from ctbnlearn.execute.path_store import PathStore, ShardedPaths, WholePaths
+from ctbnlearn.execute.shards import Shards, Survey
+from ctbnlearn.execute.workers import Workers
+from ctbnlearn.inference import path_state
+from ctbnlearn.learn.noise_draws import LearnedValues, NoiseDraws
+from ctbnlearn.learn.trail import NodeRecord, Stretch
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
 from ctbnlearn.structure import set_draws
@@ -30,13 +35,19 @@ MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
 RANDOM_SHARE = 3  # one in so many members of a pool that does not hold all candidates is drawn anew in every sweep
 TOP = 16  # heaviest sets kept of a sweep
+PARTS = ("net", "start", "priors", "drawn")  # of a chain that the next sweep depends on, besides the paths
+OWN = ("random", "cores", "n_core", "others", "n_others")
 
 
 class Task(NamedTuple):
-    """What all chains have in common."""
+    """What all chains have in common: data in one piece (`seen`) or in shards, rules and priors."""
 
-    obs: Observations
-    seen: path_state.Seen
+    variables: tuple[Variable, ...]
+    ids: Sequence[Any]
+    survey: Survey
+    seen: path_state.Seen | None
+    noise: LearnedValues  # none where the data are in shards
+    shards: Shards | None
     rules: EdgeRules
     scoring: Scoring
     possible: Sequence[BoolArray | None]
@@ -45,18 +56,11 @@ class Task(NamedTuple):
     @property
     def cards(self) -> list[int]:
         """Number of states of every variable."""
-        return [int(c) for c in self.seen.cards]
+        return [v.n_states for v in self.variables]
 
     def apparent_rates(self) -> FloatArray:
         """Changes of every node between one observation and the next, at the most likely states, per unit of time."""
-        time = max(float((self.seen.end - self.seen.start).sum()), 1e-300)
-        changes = np.ones(len(self.cards))
-        for i, card in enumerate(self.cards):
-            rows = self.seen.rows[i]
-            table = self.seen.log_likelihood[self.seen.place[i] + rows[0] * card : self.seen.place[i] + rows[-1] * card]
-            state, unit = table.reshape(-1, card).argmax(1), np.repeat(np.arange(len(rows) - 1), np.diff(rows))
-            changes[i] += ((state[1:] != state[:-1]) & (unit[1:] == unit[:-1])).sum()
-        return changes / time
+        return (1.0 + self.survey.changes) / max(self.survey.time, 1e-300)
 
     def problem(self, node: int, sets: Sequence[Sequence[int]], mean_rates: FloatArray) -> NodeProblem:
         """Priors of some parent sets of a node."""
@@ -75,11 +79,14 @@ class Chain:
     task
         Data, rules and priors.
     seed
-        Of this chain.
+        Of this chain; None where `restore` follows.
+    workers
+        Who draws the paths, where the data are in shards.
     """
 
-    def __init__(self, task: Task, seed: np.random.SeedSequence) -> None:
+    def __init__(self, task: Task, seed: np.random.SeedSequence | None, workers: Workers | None = None) -> None:
         self.task = task
+        self.card_array = np.array(task.cards, np.int64)
         cards, n = task.cards, len(task.cards)
         sizes = [pool_size(task.rules, i, cards) for i in range(n)]
         self.pools, most_states = make_pools(task.rules, cards, sizes)
@@ -95,16 +102,23 @@ class Chain:
             np.zeros((n, TOP)),
             np.zeros(n),
         )
-        paths, own = seed.spawn(2)
-        self.paths = path_state.first_paths(task.obs, task.seen, paths)
+        paths, own = (seed or np.random.SeedSequence(0)).spawn(2)
+        if task.shards is None:
+            assert task.seen is not None
+            self.noise: NoiseDraws | None = NoiseDraws(task.noise, task.seen)
+            self.paths: PathStore = WholePaths(self.noise.seen, None if seed is None else paths)
+        else:
+            assert workers is not None
+            self.noise = None
+            self.paths = ShardedPaths(task.shards, workers, None if seed is None else paths)
         self.random = streams(own, 1)[0]
-        initial = task.initial or InitialDistribution.build(task.obs.variables)
+        self.starts = np.zeros((n, max(cards)))
+        initial = task.initial or InitialDistribution.build(task.variables)
         self.start = path_state.make_start(cards, initial)
         self.priors = make_priors(task, self.net.parents.shape[1])
         self.set_cores([()] * n)
         self.evidence = 0.0
         self.stopped = False
-        self.noise = NoiseDraws(task.obs, task.seen)
         for i, (card, rate) in enumerate(zip(cards, task.apparent_rates())):  # the first paths, without parents
             path_state.set_node(
                 self.net, cards, i, (), self.priors.possible[i, None, :card, :card] * rate / max(card - 1, 1)
@@ -128,15 +142,15 @@ class Chain:
 
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
-        task, cards = self.task, self.task.seen.cards
-        self.paths, trouble = gibbs.draw_paths(self.noise.seen, self.paths, self.net, self.start)
-        if trouble is not None:
-            path_state.refuse(task.obs, *trouble)
-        self.noise.step(self.paths, self.random)
+        task, cards = self.task, self.card_array
         set_draws.draw_pools(
             self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, cards, self.random
         )
-        set_draws.count_paths(task.seen, self.paths, self.pools)
+        trouble = self.paths.draw(self.net, self.start, self.pools, self.starts)
+        if trouble is not None:
+            path_state.refuse(task.ids[trouble[0]], task.variables[trouble[1]].name)
+        if self.noise is not None and isinstance(self.paths, WholePaths):
+            self.noise.step(self.paths.paths, self.random)
         self.evidence = set_draws.draw_sets(
             cards,
             self.pools,
@@ -150,12 +164,12 @@ class Chain:
             self.random,
         )
         if task.initial is None:
-            set_draws.draw_initial(cards, self.paths.begin, self.start.place, self.start.probability, self.random)
+            set_draws.draw_initial(cards, self.starts, self.start.place, self.start.probability, self.random)
 
     def settle(self, sweeps: int) -> tuple[FloatArray, FloatArray]:
         """Sweeps without edges; returns transitions and time of every node, averaged over the later half."""
         self.sweep(empty=True)
-        self.paths = path_state.compact(self.paths)
+        self.paths.tighten()
         moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
         for k in range(sweeps):
             if self.stopped:
@@ -191,16 +205,18 @@ class Chain:
             self.set_cores(cores)
         self._forget()
 
-    def advance(self, trail: Trail, stretches: int) -> None:
-        """Go on for some stretches of sweeps, and note down what they bring."""
+    def advance(self, stretches: int, length: int) -> list[Stretch]:
+        """Go on for some stretches of so many sweeps each; returns what they bring."""
+        out: list[Stretch] = []
         for _ in range(stretches):
-            if self.stopped:
-                return
-            edges, evidence, length = self.drawn.edges.copy(), 0.0, trail.length
+            edges, evidence = self.drawn.edges.copy(), 0.0
             for _ in range(length):
+                if self.stopped:
+                    return out
                 self.sweep()
                 evidence += self.evidence / length
-            trail.add((self.drawn.edges - edges) / length, evidence, self.records())
+            out.append(Stretch((self.drawn.edges - edges) / length, evidence, self.records()))
+        return out
 
     def records(self) -> list[NodeRecord]:
         """All nodes as they are."""
@@ -210,13 +226,14 @@ class Chain:
             size = int(np.prod([self.task.cards[j] for j in parents], dtype=int))
             dwell = drawn.dwell[net.leave[i] : net.leave[i] + size * card].reshape(size, card).copy()
             moves = drawn.moves[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
-            starts = np.bincount(self.paths.begin[:, i], minlength=card).astype(float)
+            starts = self.starts[i, :card].copy()
             sets, weights = drawn.top[i][drawn.top_weight[i] > 0], drawn.top_weight[i][drawn.top_weight[i] > 0]
             own = np.full(sets.shape[1], -1)
             own[: len(parents)] = parents
             if not (sets == own).all(1).any():  # one of many light ones
                 sets, weights = np.vstack([sets, own]), np.append(weights, drawn.weight[i])
-            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights, self.noise.parameters(i)))
+            noise = np.zeros(0) if self.noise is None else self.noise.parameters(i)
+            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights, noise))
         return out
 
     def _forget(self) -> None:
@@ -225,33 +242,43 @@ class Chain:
 
     def arrays(self) -> dict[str, Any]:
         """All that the next sweep depends on, by name."""
-        used = int(self.paths.used[0])
-        paths = self.paths._replace(times=self.paths.times[:used], states=self.paths.states[:used])
-        parts: dict[str, Any] = {
-            "paths": paths,
-            "net": self.net,
-            "start": self.start,
-            "priors": self.priors,
-            "drawn": self.drawn,
-        }
-        out = {f"{name}/{key}": value for name, part in parts.items() for key, value in part._asdict().items()}
-        own = ("random", "cores", "n_core", "others", "n_others")
-        return {**out, **{key: getattr(self, key) for key in own}, **self.noise.arrays()}
+        parts = {name: getattr(self, name)._asdict() for name in PARTS}
+        parts["paths"] = self.paths.arrays()
+        out = {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
+        noise = {} if self.noise is None else self.noise.arrays()
+        return {**out, **{key: getattr(self, key) for key in OWN}, **noise}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Take up what `arrays` gave."""
-        for name in ("paths", "net", "start", "priors", "drawn"):
+        for name in PARTS:
             part = getattr(self, name)
             setattr(self, name, type(part)(*(np.array(arrays[f"{name}/{key}"]) for key in part._fields)))
-        for key in ("random", "cores", "n_core", "others", "n_others"):
+        for key in OWN:
             setattr(self, key, np.array(arrays[key]))
-        self.noise.restore(arrays)
+        self.paths.restore({k.removeprefix("paths/"): v for k, v in arrays.items() if k.startswith("paths/")})
+        if self.noise is not None:
+            self.noise.restore(arrays)
 
     def take_over(self, other: Chain) -> None:
         """Go on from where another chain is, with random numbers of one's own."""
-        kept, random = self.random.copy(), self.paths.random.copy()
-        self.restore(other.arrays())
-        self.random[:], self.paths.random[:] = kept, random
+        random = self.random.copy()
+        for name in PARTS:
+            part = getattr(other, name)
+            setattr(self, name, type(part)(*map(np.array, part)))
+        for key in OWN:
+            setattr(self, key, np.array(getattr(other, key)))
+        self.random = random
+        self.paths.take_over(other.paths)
+
+
+def chain_step(task: Any, arrays: Mapping[str, Any], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
+    """A method of a chain as a pure function: task and state to the next state, and what the method returned."""
+    if isinstance(task, scratch.Kept):
+        task = MEMO.get((task.path, 0), lambda: scratch.read(task), 1 << 62)
+    chain = Chain(task, None)
+    chain.restore(arrays)
+    out = getattr(chain, step)(*arguments)
+    return chain.arrays(), out
 
 
 def core_size(rules: EdgeRules, node: int, pool: int) -> int:

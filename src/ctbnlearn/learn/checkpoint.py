@@ -22,8 +22,10 @@ from ctbnlearn import __version__
 from ctbnlearn.data.files import as_path
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.errors import CheckpointError
+from ctbnlearn.data.scan import TableScan
+from ctbnlearn.errors import CheckpointError, LockedError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
+from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.manifest import fingerprint, plain
 
 FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 2
@@ -54,7 +56,7 @@ class Saved:
 
 
 class Checkpoint:
-    """A folder that keeps the state of one run.
+    """A folder that keeps the state of one run; as a context, no other run may use it meanwhile.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ class Checkpoint:
         Go on from the checkpoint that is there, if any. Otherwise none may be there.
     """
 
-    def __init__(self, folder: Any, obs: Observations, settings: Mapping[str, Any], resume: bool) -> None:
+    def __init__(self, folder: Any, obs: Observations | TableScan, settings: Mapping[str, Any], resume: bool) -> None:
         self.folder = as_path(folder, "the folder of a checkpoint")
         self._mark = {
             "format": FORMAT,
@@ -78,20 +80,30 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             os.rmdir(tempfile.mkdtemp(dir=self.folder))  # the one sure way to know that it can be written
+            self._lock = FolderLock(self.folder, "a checkpoint", inside=True)
             there = (self.folder / CURRENT).exists()
-            for name in () if there and not resume else (CURRENT, BEST):  # refused below: another run may be at work
+            for name in (CURRENT, BEST):
                 remove_unfinished(self.folder / name)
+        except LockedError:
+            raise
         except (OSError, ValueError) as problem:
             raise CheckpointError(
                 f"{self.folder}: checkpoints cannot be kept there ({_reason(problem)}); choose another folder"
             ) from None
         if there and not resume:
+            self._lock.release()
             last = saved_round(self.folder)
             what = "a damaged checkpoint" if last is None else f"a checkpoint of round {last}"
             raise CheckpointError(
                 f"{self.folder}: {what} is there; go on from it with resume=True (--resume), or remove it or choose "
                 "another folder to learn from the beginning"
             )
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._lock.release()
 
     def load(self) -> Saved | None:
         """The state after the last round kept; None where there is none yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 
 MOST_VARIABLES = 150
@@ -22,14 +23,16 @@ def sweep_seconds(n_variables: int, n_trajectories: int, n_values: float, moves:
     return UNIT_SECONDS * units + NODE_SECONDS * n_variables + COUNT_SECONDS * n_variables * moves
 
 
-def foretold_seconds(obs: Observations, chains: int = 4, processors: int = 2) -> float:
+def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors: int = 2) -> float:
     """Seconds that learning by sampling takes, very roughly, without compilation."""
     sweep = sweep_seconds(len(obs.variables), obs.n_trajectories, obs.n_values)
     return USUAL_SWEEPS * sweep * chains / min(processors, chains)
 
 
-def choose_method(obs: Observations) -> Method:
-    """Sampling where its foretold cost is bounded, else blocks."""
+def choose_method(obs: Observations | TableScan) -> Method:
+    """Sampling where its foretold cost is bounded, else blocks; sampling alone reads a scan by parts."""
+    if isinstance(obs, TableScan) and len(obs.variables) <= MOST_VARIABLES:
+        return Sampling()
     if len(obs.variables) <= MOST_VARIABLES and foretold_seconds(obs) <= MOST_SECONDS:
         return Sampling()
     return Blocks()

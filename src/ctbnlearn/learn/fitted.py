@@ -13,6 +13,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.methods import Method
@@ -82,7 +83,7 @@ class FittedNetwork:
             )
         return self.smooth(obs, times)
 
-    def score(self, data: Observations | Paths, y: Any = None) -> float:
+    def score(self, data: Observations | Paths | TableScan, y: Any = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
         Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
@@ -90,6 +91,7 @@ class FittedNetwork:
         from ctbnlearn.inference import known, posterior
 
         check_is_fitted(self)
+        data = data.read() if isinstance(data, TableScan) else data
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
         seen = self._seen(data)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ctbnlearn.arguments import generator, one_of, whole
@@ -17,6 +18,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.interface import spoken
@@ -103,6 +105,12 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Go on from what `checkpoint` holds; the result is that of a run which never stopped. Data and settings must be
         the same (but `max_iter` and `sweeps` may be raised, other than for random starts). Where nothing was kept yet,
         learn from the beginning.
+    executor : None, int, dask.distributed.Client or concurrent.futures.Executor
+        Who samples: threads of this process, that many processes, a cluster, or any executor. The answer is the same,
+        bit for bit. EM runs in this process.
+    memory : int, str or None
+        Memory that sampling may take over all its processes, in bytes or as "4GB": what does not fit is read anew, or
+        laid on disk (TMPDIR). Default: half of what is free.
 
     Attributes
     ----------
@@ -193,6 +201,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         callback: Any = None,
         checkpoint: Any = None,
         resume: bool = False,
+        executor: Any = None,
+        memory: Any = None,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
@@ -214,6 +224,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.callback = callback
         self.checkpoint = checkpoint
         self.resume = resume
+        self.executor = executor
+        self.memory = memory
+
+    def __sklearn_clone__(self) -> StructureLearner:
+        """A copy of the parameters; workers are shared, for they cannot be copied."""
+        given = self.get_params(deep=False)
+        return type(self)(**{k: v if k == "executor" else clone(v, safe=False) for k, v in given.items()})
 
     @classmethod
     def paper(cls, exhaustive: bool = True, max_parents: int | None = None, **others: Any) -> StructureLearner:
@@ -243,13 +260,16 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(self, data: Paths | Observations, y: Any = None, *, interventions: Any = None) -> StructureLearner:
+    def fit(
+        self, data: Paths | Observations | TableScan, y: Any = None, *, interventions: Any = None
+    ) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
         ----------
         data
-            `Paths` (complete) or `Observations` (points in time, holes, noise).
+            `Paths` (complete), `Observations` (points in time, holes, noise), or what `scan_table` makes of files
+            larger than memory.
         y
             Ignored; there for scikit-learn.
         interventions
@@ -257,14 +277,16 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         """
         began = time.perf_counter()
         method, mixture = self._check()
-        if not isinstance(data, (Paths, Observations)):
+        if not isinstance(data, (Paths, Observations, TableScan)):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
             )
+        if isinstance(data, TableScan) and any(model.learned for model in data.noise):
+            data = data.read()
         if interventions is not None:
             if isinstance(data, Paths):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
-            data = data.with_interventions(interventions)
+            data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
         rules = EdgeRules.build(
             data.names,
             self.max_parents,
@@ -273,7 +295,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.required,
             self.exogenous,
             self.adjust_for,
-            never_changing(data),
+            [] if isinstance(data, TableScan) else never_changing(data),
         )
         self._tell_exogenous(rules)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
@@ -305,9 +327,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                     f"{spoken('inference', '--inference')} to sampling"
                 )
             elif isinstance(self.inference_, Blocks):
+                data = data.read() if isinstance(data, TableScan) else data
                 self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_)
             else:
                 assert isinstance(self.inference_, Iterated)
+                data = data.read() if isinstance(data, TableScan) else data
                 scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
                 self._fit_by_em(data, rules, scoring, possible, start, self.inference_)
         self.feature_names_in_ = np.array(data.names, dtype=object)
@@ -387,14 +411,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
-        checkpoint = None
+        kept: Any = nullcontext()
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
             given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
-            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
-        last, draws = fit_incomplete(
-            data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
-        )
+            kept = Checkpoint(self.checkpoint, data, given, self.resume)
+        with kept as checkpoint:
+            last, draws = fit_incomplete(
+                data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
+            )
         self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         belief, statistics = last.belief, last.found.statistics
         self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
@@ -413,22 +438,22 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_sampling(
         self,
-        data: Observations,
+        data: Observations | TableScan,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
         method: Sampling,
     ) -> None:
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.distributed import sampled
         from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models, parameter_rows
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
-        from ctbnlearn.learn.sampling import make_task, sample
 
-        checkpoint = None
+        kept: Any = nullcontext()
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
-        task = make_task(data, rules, scoring, possible, self.initial_distribution)
-        found = sample(task, method, self.random_state, Progress(self.progress), self.callback, checkpoint)
+            kept = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
+        with kept as checkpoint:
+            task, found = sampled(self, data, rules, scoring, possible, method, checkpoint)
         draws = drawn_parameters(data, found.records)
         self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
@@ -471,13 +496,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         data = self._fit_noise_alone(data, scoring, possible, start)
         where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
-        checkpoint = None
+        kept: Any = nullcontext()
         if self.checkpoint is not None:
             given = {**run_settings(self), "device": where.kind, "precision": where.precision}
-            checkpoint = Checkpoint(self.checkpoint, data, given, self.resume)
-        found = fit_blocks(
-            data, rules, scoring, possible, method, start, where, Progress(self.progress), self.callback, checkpoint
-        )
+            kept = Checkpoint(self.checkpoint, data, given, self.resume)
+        with kept as checkpoint:
+            found = fit_blocks(
+                data, rules, scoring, possible, method, start, where, Progress(self.progress), self.callback, checkpoint
+            )
         self._set_weights(rules, found.sets, found.weights, found.edges)
         self._set_network(
             data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)

@@ -7,9 +7,10 @@ trajectories; given those, the model draws its parameters and the likelihoods of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, table_rows
@@ -20,8 +21,23 @@ from ctbnlearn.streams import uniform
 LEVEL = 0.95  # of intervals
 
 
-def learned_models(obs: Observations) -> dict[int, LearnedNoise]:
-    """Observation models with parameters to learn, by number of the variable."""
+class LearnedValues(NamedTuple):
+    """Observation models with parameters to learn, and the values seen through them, by number of the variable."""
+
+    models: dict[int, LearnedNoise]
+    values: dict[int, NDArray[Any]]
+
+    @classmethod
+    def of(cls, data: Any) -> LearnedValues:
+        """Those of some observations."""
+        models = learned_models(data)
+        return cls(models, {i: data.series[i].values for i in models})
+
+
+def learned_models(obs: Any) -> dict[int, LearnedNoise]:
+    """Observation models with parameters to learn, by number of the variable; none in a scan, which is read first."""
+    if not isinstance(obs, Observations):
+        return {}
     return {i: s.noise for i, s in enumerate(obs.series) if isinstance(s.noise, LearnedNoise) and s.noise.learned}
 
 
@@ -36,10 +52,9 @@ class NoiseDraws:
         Observations with the likelihoods of the present models; those of others are shared by all chains.
     """
 
-    def __init__(self, obs: Observations, seen: Seen) -> None:
-        self.models = learned_models(obs)
+    def __init__(self, learned: LearnedValues, seen: Seen) -> None:
+        self.models, self._values = dict(learned.models), learned.values
         self.seen = seen._replace(log_likelihood=seen.log_likelihood.copy()) if self.models else seen
-        self._values = {i: obs.series[i].values for i in self.models}
 
     def sums(self, node: int, paths: Paths) -> FloatArray:
         """Statistics of a variable's values in the states of the present paths."""
@@ -80,13 +95,13 @@ class NoiseDraws:
             self._put(i, model.with_parameters(np.asarray(arrays[f"noise/{i}"])))
 
 
-def mean_models(obs: Observations, draws: Mapping[int, FloatArray]) -> dict[str, NoiseModel]:
+def mean_models(obs: Any, draws: Mapping[int, FloatArray]) -> dict[str, NoiseModel]:
     """The learned models at the means of their drawn parameters, each (n_draws, n_parameters)."""
     models = learned_models(obs)
     return {obs.names[i]: models[i].with_parameters(draws[i].mean(0)).fixed() for i in models}
 
 
-def parameter_rows(obs: Observations, draws: Mapping[int, FloatArray]) -> list[Mapping[str, Any]]:
+def parameter_rows(obs: Any, draws: Mapping[int, FloatArray]) -> list[Mapping[str, Any]]:
     """Learned parameters with 95 % intervals from draws, one row each."""
     rows: list[Mapping[str, Any]] = []
     for i, model in learned_models(obs).items():
@@ -96,6 +111,6 @@ def parameter_rows(obs: Observations, draws: Mapping[int, FloatArray]) -> list[M
     return rows
 
 
-def drawn_parameters(obs: Observations, records: Sequence[Sequence[Any]]) -> dict[int, FloatArray]:
+def drawn_parameters(obs: Any, records: Sequence[Sequence[Any]]) -> dict[int, FloatArray]:
     """Parameters in the sweeps that chains kept, by number of the variable: (n_sweeps, n_parameters)."""
     return {i: np.stack([record[i].noise for record in records]) for i in learned_models(obs)}

@@ -11,11 +11,12 @@ import numpy as np
 from ctbnlearn.data.noise.saved import KINDS
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.inference.methods import Iterated, Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain
 from ctbnlearn.result.result import Result
 
-WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume")  # on what is learned
+WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume", "executor", "memory")  # on what is learned
 
 
 def run_settings(learner: Any) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class FitRecord:
     seconds: float
 
     @classmethod
-    def of(cls, learner: Any, data: Paths | Observations, seconds: float) -> FitRecord:
+    def of(cls, learner: Any, data: Paths | Observations | TableScan, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
         given = learner.get_params(deep=False)
         settings = {key: plain(value) for key, value in given.items() if key not in WITHOUT_EFFECT}

@@ -12,10 +12,8 @@ still differs at the end stays in the answer as doubt: probabilities are average
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import Any
@@ -26,13 +24,17 @@ from scipy.special import gammaln
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute.local import Threads
+from ctbnlearn.execute.shards import canonical_order, make_shards, n_shards, survey, total_survey
+from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
 from ctbnlearn.learn.chain import Chain, Task, centre_prior
+from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.choice import sweep_seconds
 from ctbnlearn.learn.mixing import chain_means, commonest, disagreement, drift, effective_size, scale_reduction
-from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models
+from ctbnlearn.learn.noise_draws import LearnedValues, drawn_parameters, mean_models
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
@@ -118,13 +120,44 @@ class Run:
 
 
 def make_task(
-    obs: Observations, rules: EdgeRules, scoring: Scoring, possible: Sequence[BoolArray | None], initial: Any
+    data: Any,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    initial: Any,
+    workers: Workers | None = None,
+    limit: int = 1 << 62,
 ) -> Task:
-    """What the chains learn from; parameters are those of `StructureLearner`."""
+    """What the chains learn from; parameters are those of `StructureLearner`.
+
+    Parameters
+    ----------
+    data
+        `Observations`, or a scan, in canonical order (`in_order`).
+    rules, scoring, possible, initial
+        What is learned.
+    workers, limit
+        Who gets the data, and how many bytes of them a worker may keep.
+    """
     learned = isinstance(initial, str) and initial == "learn"
     given = None if isinstance(initial, str) else initial
-    start = None if learned else InitialDistribution.build(obs.variables, given)
-    return Task(obs, gather(obs), rules, scoring, possible, start)
+    start = None if learned else InitialDistribution.build(data.variables, given)
+    shards = seen = None
+    noise = LearnedValues.of(data)
+    if noise.models or n_shards(data.n_trajectories, len(data.variables), data.n_values) == 1:
+        seen = gather(data.part(0, data.n_trajectories).observations())
+        found = survey(seen)
+    else:
+        workers = workers or Threads()
+        shards = make_shards(data, workers, limit)
+        found = total_survey(shards, workers)
+    return Task(data.variables, data.ids, found, seen, noise, shards, rules, scoring, possible, start)
+
+
+def in_order(data: Any) -> Any:
+    """Data with the trajectories in the order of their names: the answer must not depend on that of a table."""
+    order = canonical_order(data.ids) if isinstance(data, Observations) else None
+    return data if order is None else data.select(order)
 
 
 def budget(settings: Sampling, sweep: float) -> int:
@@ -135,12 +168,14 @@ def budget(settings: Sampling, sweep: float) -> int:
 
 
 def sample(
+    data: Any,
     task: Task,
     settings: Sampling,
     random_state: Any,
     progress: Progress,
     callback: Callable[[int, float], Any] | None = None,
     checkpoint: Checkpoint | None = None,
+    workers: Workers | None = None,
 ) -> Sampled:
     """Run the chains, from what a checkpoint holds if there is one, and keep every step there."""
     saved = None if checkpoint is None else checkpoint.load()
@@ -157,6 +192,7 @@ def sample(
     if isinstance(seed, np.random.Generator):
         seed = seed.integers(0, 2**32, 8).tolist()
     found = run_chains(
+        data,
         task,
         settings,
         np.random.SeedSequence(0 if seed is None else seed),
@@ -164,12 +200,14 @@ def sample(
         callback,
         None if saved is None else {**saved.arrays, **saved.state},
         keep,
+        workers,
     )
     progress.say("done" if found.agreed else "stopped before the chains agreed")
     return found
 
 
 def run_chains(
+    data: Any,
     task: Task,
     settings: Sampling,
     seed: Any,
@@ -177,12 +215,13 @@ def run_chains(
     callback: Callable[[int, float], Any] | None = None,
     saved: Mapping[str, Any] | None = None,
     keep: Callable[[Run], None] | None = None,
+    workers: Workers | None = None,
 ) -> Sampled:
     """Run the chains until they agree or the budget ends.
 
     Parameters
     ----------
-    task, settings
+    data, task, settings
         What to learn from, and how.
     seed
         `SeedSequence` of the run.
@@ -190,60 +229,58 @@ def run_chains(
         Told of every step; the callback gets the number of sweeps and the log evidence of the complete paths.
     saved, keep
         Arrays of a `Run` to go on from; called with the run after every step.
+    workers
+        Who does the work; default: threads of this process.
     """
     seeds = seed.spawn(settings.chains)
     run = Run([])
-    with ThreadPoolExecutor(min(settings.chains, processors())) as pool:
-        try:
-            run.chains += [Chain(task, s) for s in seeds]
-            if saved is None:
-                _begin(run, pool, progress, settings)
-            else:
-                run.restore(saved)
-            most = budget(settings, _sweep_seconds(task, run.mean_rates))
-            before, began = run.trails[0].n_sweeps, time.perf_counter()
-            while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
-                list(pool.map(Chain.advance, run.chains, run.trails, [stretches] * len(run.chains)))
-                n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
-                last = run.trails[0].room(most) == 0
-                enough = len(run.trails[0]) >= 16 and (n >= LEAST_SWEEPS or last)
-                run.agreed = (
-                    enough
-                    and n >= 3 * run.together  # all in common is burn-in
-                    and agree(np.maximum(apart, drift(run.trails)), settings.agreement)
-                    and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
-                )
-                if enough and not last and apart.max() > FAR_APART:
-                    leave_behind(run, progress)
-                value = float(np.mean([t.evidence[-1] for t in run.trails]))
-                left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
-                progress.say(
-                    f"sweep {n}: chains differ by up to {apart.max():.2f} on an edge; at most {most - n} sweeps more, "
-                    f"{left:.0f} s"
-                )
-                if keep is not None:
-                    keep(run)
-                if callback is not None:
-                    callback(n, value)
-        except BaseException:
-            for chain in run.chains:
-                chain.stopped = True  # the others must not go on for minutes
-            raise
+    workers = workers or Threads()
+    try:
+        steps = ChainSteps(task, workers)
+        run.chains += [Chain(task, s if saved is None else None, workers) for s in seeds]
+        if saved is None:
+            _begin(run, steps, progress, settings)
+        else:
+            run.restore(saved)
+        sweep = _sweep_seconds(task, run.mean_rates)
+        most = budget(settings, sweep)
+        before, began = run.trails[0].n_sweeps, time.perf_counter()
+        while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
+            found = steps.advance(run.chains, stretches, run.trails[0].length, sweep)
+            for trail, more in zip(run.trails, found):
+                for stretch in more:
+                    trail.add(stretch)
+            n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
+            last = run.trails[0].room(most) == 0
+            enough = len(run.trails[0]) >= 16 and (n >= LEAST_SWEEPS or last)
+            run.agreed = (
+                enough
+                and n >= 3 * run.together  # all in common is burn-in
+                and agree(np.maximum(apart, drift(run.trails)), settings.agreement)
+                and all(scale_reduction(run.trails, i) <= MIXED for i in range(len(task.cards)))
+            )
+            if enough and not last and apart.max() > FAR_APART:
+                leave_behind(run, data, progress)
+            value = float(np.mean([t.evidence[-1] for t in run.trails]))
+            left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
+            progress.say(
+                f"sweep {n}: chains differ by up to {apart.max():.2f} on an edge; at most {most - n} sweeps more, "
+                f"{left:.0f} s"
+            )
+            if keep is not None:
+                keep(run)
+            if callback is not None:
+                callback(n, value)
+    except BaseException:
+        stop(run.chains)
+        raise
     return _conclude(run)
 
 
 def _sweep_seconds(task: Task, mean_rates: FloatArray) -> float:
     targets = np.maximum(np.array(task.cards) - 1, 1)
-    moves = float((mean_rates * targets).sum() * (task.seen.end - task.seen.start).sum())
-    return sweep_seconds(len(task.cards), task.obs.n_trajectories, len(task.seen.times), moves)
-
-
-def processors() -> int:
-    """Processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+    moves = float((mean_rates * targets).sum() * task.survey.time)
+    return sweep_seconds(len(task.cards), len(task.ids), task.survey.rows, moves)
 
 
 def agree(apart: FloatArray, agreement: float) -> bool:
@@ -252,11 +289,11 @@ def agree(apart: FloatArray, agreement: float) -> bool:
     return bool((apart > agreement).sum() <= STUBBORN * pairs and apart.max(initial=0.0) <= 2 * agreement)
 
 
-def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sampling) -> None:
+def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
-    progress.say(f"{len(task.cards)} variables, {task.obs.n_trajectories} trajectories: each variable by itself")
-    found = list(pool.map(lambda chain: chain.settle(SETTLING), run.chains))
+    progress.say(f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
+    found = steps.run(run.chains, "settle", SETTLING)
     moves, dwell = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
     targets = np.maximum(np.array(task.cards) - 1, 1)
     run.mean_rates = np.where(dwell > 0, np.maximum(moves, 1e-3) / np.maximum(dwell * targets, 1e-300), 1.0)
@@ -266,23 +303,24 @@ def _begin(run: Run, pool: ThreadPoolExecutor, progress: Progress, settings: Sam
     length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
     progress.say(f"{len(run.chains)} chains from the network without edges")
-    list(pool.map(lambda chain: chain.screen(), run.chains))
+    steps.run(run.chains, "screen")
 
 
-def leave_behind(run: Run, progress: Progress) -> None:
+def leave_behind(run: Run, data: Any, progress: Progress) -> None:
     """Let chains whose network has far less evidence go on from the one that has most."""
     task = run.chains[0].task
-    if prod(task.cards) > MOST_EXACT or task.obs.interventions is not None:
+    if prod(task.cards) > MOST_EXACT or data.interventions is not None:
         return
     networks = [tuple(commonest([trail], i) for i in range(len(task.cards))) for trail in run.trails]
     if len(set(networks)) == 1:
         return
     values: dict[Any, float] = {}
     late = [r for trail in run.trails for r in trail.records[-max(1, len(trail) // 4) :]]
-    seen = task.obs.with_noise(mean_models(task.obs, drawn_parameters(task.obs, late)))  # the same for all
+    models = mean_models(data, drawn_parameters(data, late))  # the same for all
+    seen = data.with_noise(models) if models else data
     for network, trail in zip(networks, run.trails):
         if network not in values:
-            values[network] = network_evidence(task, trail, run.mean_rates, seen)
+            values[network] = network_evidence(seen, task, trail, run.mean_rates)
     found = [values[network] for network in networks]
     best = int(np.argmax(found))
     for c, value in enumerate(found):
@@ -295,10 +333,10 @@ def leave_behind(run: Run, progress: Progress) -> None:
             run.trails[c] = run.trails[best].copy()
 
 
-def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray, seen: Observations | None = None) -> float:
+def network_evidence(data: Any, task: Task, trail: Trail, mean_rates: FloatArray) -> float:
     """Log evidence of the network a chain holds, by Chib's identity at its mean rates.
 
-    `seen` are the observations through known models, where some are learned: evidence is then given those.
+    `data` are seen through known models; where some are learned, evidence is given those.
     """
     from ctbnlearn.inference import exact
 
@@ -306,7 +344,7 @@ def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray, seen: Obs
     parents = [commonest([trail], i) for i in range(len(task.cards))]
     held = [r for r in records if [node.parents for node in r] == parents] or records[-1:]
     parents = [node.parents for node in held[-1]]
-    names, cims, starts = task.obs.names, {}, {}
+    names, cims, starts = task.rules.names, {}, {}
     total, ordinate = 0.0, np.zeros(len(held))
     for i, m in enumerate(parents):
         problem = task.problem(i, [m], mean_rates)
@@ -320,8 +358,11 @@ def network_evidence(task: Task, trail: Trail, mean_rates: FloatArray, seen: Obs
         counts = np.mean([r[i].starts for r in held], axis=0) + 1
         starts[names[i]] = counts / counts.sum()
     named = {names[i]: [names[j] for j in m] for i, m in enumerate(parents)}
-    network = CTBN(task.obs.variables, named, cims, starts if task.initial is None else task.initial)
-    evidence = float(exact.log_evidence(network, task.obs if seen is None else seen).sum())
+    network = CTBN(task.variables, named, cims, starts if task.initial is None else task.initial)
+    bounds = [0, len(task.ids)] if task.shards is None else task.shards.bounds
+    evidence = 0.0
+    for low, high in zip(bounds, bounds[1:]):
+        evidence += float(exact.log_evidence(network, data.part(low, high).observations()).sum())
     return evidence + total - float(np.logaddexp.reduce(ordinate) - np.log(len(ordinate)))
 
 

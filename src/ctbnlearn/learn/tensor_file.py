@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ctbnlearn.errors import CheckpointError
 
-KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I16": "<i2", "BOOL": "|b1"}
+KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "I16": "<i2", "BOOL": "|b1"}
 UNFINISHED = ".part"
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -32,6 +32,14 @@ class NodeRecord(NamedTuple):
     noise: FloatArray
 
 
+class Stretch(NamedTuple):
+    """What some sweeps bring: mean edge weights (N, N), mean log evidence, and all nodes as the last one left them."""
+
+    edges: FloatArray
+    evidence: float
+    records: Sequence[NodeRecord]
+
+
 class Trail:
     """The trail of one chain.
 
@@ -59,11 +67,11 @@ class Trail:
         """Stretches of the next step, if `most` sweeps are allowed in all; two become one at the end of a step only."""
         return min(max(8, len(self) // 4), MOST - len(self), (most - self.n_sweeps) // self.length)
 
-    def add(self, edges: FloatArray, evidence: float, records: Sequence[NodeRecord]) -> None:
+    def add(self, stretch: Stretch) -> None:
         """A stretch has ended."""
-        self.edges.append(np.asarray(edges, np.float32))
-        self.evidence.append(float(evidence))
-        self.records.append(records)
+        self.edges.append(np.asarray(stretch.edges, np.float32))
+        self.evidence.append(float(stretch.evidence))
+        self.records.append(stretch.records)
         if len(self) == MOST:
             self.length *= 2
             self.edges = [(a + b) / 2 for a, b in zip(self.edges[::2], self.edges[1::2])]

@@ -17,6 +17,7 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.inference.methods import Factorised, Method, Sampling
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture
@@ -27,7 +28,7 @@ STILL = 10  # trajectories in which a variable that never moves is constant, and
 APART = 0.25  # disagreement of chains on an edge that is told
 
 
-def describe(data: Paths | Observations) -> dict[str, Any]:
+def describe(data: Paths | Observations | TableScan) -> dict[str, Any]:
     """Summary and fingerprint of the data."""
     out: dict[str, Any] = {
         "kind": "complete" if isinstance(data, Paths) else "incomplete",
@@ -42,9 +43,12 @@ def describe(data: Paths | Observations) -> dict[str, Any]:
         out["transitions"] = data.n_transitions
     else:
         out["values"] = data.n_values
-        rows = n_rows(data)
+        if isinstance(data, TableScan):
+            rows, seen = data.n_rows, data.values_per_variable
+        else:
+            rows, seen = n_rows(data), [len(s.values) for s in data.series]
         out["missing"] = 1 - data.n_values / (rows * len(data.variables)) if rows else 0.0
-        out["values_per_variable"] = [len(s.values) for s in data.series]
+        out["values_per_variable"] = seen
         if data.interventions is not None:
             out["interventions"] = len(data.interventions)
     return {**out, "sha256": fingerprint(data)}
@@ -66,9 +70,12 @@ def n_rows(data: Observations) -> int:
     return len(found)
 
 
-def fingerprint(data: Paths | Observations) -> str:
+def fingerprint(data: Paths | Observations | TableScan) -> str:
     """SHA-256 of everything a fit depends on: variables, windows, values and observation models."""
     digest = hashlib.sha256()
+    if isinstance(data, TableScan):
+        told = [data.sha256, [[v.name, v.states] for v in data.variables], [repr(m) for m in data.noise]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def add(*arrays: Any) -> None:
         for array in arrays:

@@ -12,6 +12,7 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
@@ -44,7 +45,7 @@ class Unit:
 
 
 def smooth_units(
-    network: CTBN, obs: Observations, ids: Sequence[str] | None = None, method: Method | None = None
+    network: CTBN, obs: Observations | TableScan, ids: Sequence[str] | None = None, method: Method | None = None
 ) -> list[Unit]:
     """Smooth a few trajectories under a network.
 

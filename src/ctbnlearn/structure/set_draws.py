@@ -349,17 +349,25 @@ def _score(table: Array, card: int, states: int, alpha: float, beta: float, poss
 
 
 @compiled
-def draw_initial(cards: Array, begin: Array, place: Array, probability: Array, random: Array) -> None:
-    """Draw the initial distribution of every node, Dirichlet(1 + number of starts in each state), as a product."""
+def draw_initial(cards: Array, starts: Array, place: Array, probability: Array, random: Array) -> None:
+    """Draw the initial distribution of every node, Dirichlet(1 + number of starts in each state), as a product.
+
+    `starts` (N, widest) are how many trajectories start in each state.
+    """
     for i in range(len(cards)):
-        at = place[i]
+        at, total = place[i], 0.0
         for x in range(cards[i]):
-            probability[at + x] = 1.0
-        for b in range(len(begin)):
-            probability[at + begin[b, i]] += 1.0
-        total = 0.0
-        for x in range(cards[i]):
-            probability[at + x] = gamma(random, probability[at + x])
+            probability[at + x] = gamma(random, 1.0 + starts[i, x])
             total += probability[at + x]
         for x in range(cards[i]):
             probability[at + x] /= total
+
+
+@compiled
+def count_starts(cards: Array, begin: Array, starts: Array) -> None:
+    """How many trajectories start in each state of every node, (N, widest)."""
+    for i in range(len(cards)):
+        for x in range(starts.shape[1]):
+            starts[i, x] = 0.0
+        for b in range(len(begin)):
+            starts[i, begin[b, i]] += 1.0

@@ -1,0 +1,47 @@
+"""Sampling by whatever workers there are, within the memory there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ctbnlearn.arrays import BoolArray
+from ctbnlearn.execute.executors import as_workers
+from ctbnlearn.execute.local import Threads
+from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes, spills
+from ctbnlearn.inference.methods import Sampling
+from ctbnlearn.learn.chain import Task
+from ctbnlearn.learn.checkpoint import Checkpoint
+from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.sampling import Sampled, in_order, make_task, sample
+from ctbnlearn.structure.problem import EdgeRules, Scoring
+
+
+def sampled(
+    learner: Any,
+    data: Any,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    method: Sampling,
+    checkpoint: Checkpoint | None,
+) -> tuple[Task, Sampled]:
+    """Run the chains of a `StructureLearner`; returns what they learned from and what they found."""
+    budget = memory_budget(learner.memory)
+    packed = path_bytes(data.n_trajectories, len(data.variables), data.n_values)
+    workers = (
+        Threads(spill=spills(packed, method.chains, budget))
+        if learner.executor is None
+        else as_workers(learner.executor)
+    )
+    try:
+        limit = observations_share(budget, 1 if workers.local else workers.count)
+        data = in_order(data)
+        task = make_task(data, rules, scoring, possible, learner.initial_distribution, workers, limit)
+        progress = Progress(learner.progress)
+        found = sample(data, task, method, learner.random_state, progress, learner.callback, checkpoint, workers)
+    except BaseException:
+        workers.abandon()
+        raise
+    workers.close()
+    return task, found

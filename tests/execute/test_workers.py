@@ -1,0 +1,187 @@
+"""Workers of every kind: order, what is put and held, lost workers, errors in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Executor as AnyExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+
+from ctbnlearn.errors import DataError, ExecutionError, ParameterError
+from ctbnlearn.execute import limits, scratch, workers
+from ctbnlearn.execute.cluster import connect
+from ctbnlearn.execute.executors import as_workers
+from ctbnlearn.execute.local import Processes, Threads
+from ctbnlearn.execute.memo import Memo
+from ctbnlearn.execute.memory import available, memory_budget
+
+
+def square(x):
+    return x * x
+
+
+def grow(kept, by):
+    value = scratch.read(kept) + by
+    return value, int(value.sum())
+
+
+def wait_then(seconds, value):
+    time.sleep(seconds)
+    return value
+
+
+def die(x):
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def starve(x):
+    raise MemoryError
+
+
+def complain(x):
+    raise DataError(f"shard {x}: cannot be read; write it again")
+
+
+def threads():
+    return os.environ.get("OMP_NUM_THREADS"), os.environ.get("XLA_FLAGS", "")
+
+
+@pytest.fixture(scope="module")
+def two():
+    made = Processes(2)
+    yield made
+    made.close()
+
+
+def names(count):
+    return [f"piece {k}" for k in range(count)]
+
+
+def test_results_come_in_order_whoever_is_slow(two):
+    items = [(0.3, 0), (0.0, 1), (0.1, 2), (0.0, 3)]
+    for who in (two, Threads(3)):
+        assert who.map(wait_then, items, names(4)) == [0, 1, 2, 3]
+
+
+def test_what_is_put_and_held_stays_with_the_workers(two):
+    for who in (two, Threads(2)):
+        first = [who.put(np.arange(3)), who.put(np.arange(4))]
+        states, sums = who.hold(grow, [(s, 1) for s in first], names(2))
+        again, more = who.hold(grow, [(s, 10) for s in states], names(2))
+        assert (sums, more) == ([6, 10], [36, 50])
+        np.testing.assert_array_equal(who.fetch(again)[1], [11, 12, 13, 14])
+        who.forget(states)
+    assert all(isinstance(s, scratch.Kept) for s in two.hold(grow, [(np.arange(2), 1)], names(1))[0])
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time():
+    who = Processes(2)
+    killed = []
+
+    def kill():
+        time.sleep(0.5)
+        killed.append(who.pids()[0])
+        os.kill(killed[0], signal.SIGKILL)
+
+    who.map(square, [(1,), (2,)], names(2))
+    killer = threading.Thread(target=kill)
+    killer.start()
+    assert who.map(wait_then, [(0.4, k) for k in range(6)], names(6)) == list(range(6))
+    killer.join()
+    assert killed
+    folder = who._scratch.folder
+    who.close()
+    assert not folder.exists()
+
+
+def test_work_that_kills_its_worker_every_time_is_named(monkeypatch):
+    monkeypatch.setattr(workers, "MOST_LOST", 2)
+    who = Processes(1)
+    with pytest.raises(ExecutionError, match=r"piece 1: workers were lost 2 times in a row.*memory.*resume"):
+        who.map(die, [(1,), (3,)], names(2))
+    who.abandon()
+
+
+def test_errors_of_the_work(two):
+    with pytest.raises(DataError, match="shard 2: cannot be read"):
+        two.map(complain, [(2,)], names(1))
+    with pytest.raises(ExecutionError, match="piece 0: a worker ran out of memory"):
+        two.map(starve, [(2,)], names(1))
+    assert two.map(square, [(2,)], names(1)) == [4]  # they go on
+
+
+def test_processes_are_held_to_their_share(two):
+    count, flags = two.map(threads, [()], names(1))[0]
+    assert int(count) == limits.share(2) == max(1, limits.processors() // 2)
+    assert ("intra_op_parallelism_threads=1" in flags) == (int(count) == 1)
+
+
+class Broken(AnyExecutor):
+    def submit(self, function, /, *given, **more):
+        future = Future()
+        future.set_exception(BrokenProcessPool())
+        return future
+
+
+def test_executors_of_others():
+    with ThreadPoolExecutor(2) as pool:
+        who = as_workers(pool)
+        assert who.local
+        array = np.arange(3)
+        assert who.put(array) is array
+        assert who.map(square, [(2,), (3,)], names(2)) == [4, 9]
+        who.close()
+        assert pool.submit(square, 5).result() == 25  # theirs goes on
+    with ProcessPoolExecutor(1) as pool:
+        who = as_workers(pool)
+        states, sums = who.hold(grow, [(who.put(np.ones(2)), 1)], names(1))
+        assert sums == [4]
+        assert isinstance(states[0], scratch.Kept)
+        who.close()
+    with pytest.raises(ExecutionError, match=r"lost a worker.*number of processes"):
+        as_workers(Broken()).map(square, [(1,)], names(1))
+
+
+@pytest.mark.parametrize("bad", [0, -1, True, 2.5, "two", object()])
+def test_what_is_no_executor(bad):
+    with pytest.raises(ParameterError, match="executor must be"):
+        as_workers(bad)
+
+
+def test_no_dask_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(ParameterError, match=r"pip install 'ctbnlearn\[dask\]'"):
+        connect("tcp://127.0.0.1:8786")
+
+
+def test_a_memo_keeps_what_fits_and_drops_other_runs():
+    memo, made = Memo(), []
+
+    def make(k):
+        made.append(k)
+        return np.zeros(10)
+
+    for _ in range(3):
+        for k in range(4):
+            memo.get(("a", k), lambda k=k: make(k), 200)
+    assert made == [0, 1, 2, 3, 2, 3, 2, 3]  # two fit and stay
+    memo.get(("b", 0), lambda: make("b"), 200)
+    memo.get(("a", 0), lambda: make("again"), 200)
+    assert made[-2:] == ["b", "again"]
+
+
+def test_amounts_of_memory():
+    assert memory_budget("4GB") == 4_000_000_000
+    assert memory_budget("4gib") == 4 << 30
+    assert available() > 0
+    for bad in ("lots", -1, 0, True, "4 parsecs", float("nan"), []):
+        with pytest.raises(ParameterError, match="memory must be a number of bytes"):
+            memory_budget(bad)
