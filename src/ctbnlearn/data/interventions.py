@@ -15,7 +15,6 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.messages import named, shown
-from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.ragged import owner, take_blocks
 from ctbnlearn.data.source import Source
 from ctbnlearn.data.variables import Variable
@@ -81,6 +80,8 @@ def read_interventions(
     trajectory
         Column of the trajectories' names; default: the one that is left beside the others.
     """
+    from ctbnlearn.data.opening import open_source  # readers load pyarrow, which learning does without
+
     table = open_source(source)
     who_column, valued = _columns(table, trajectory)
     table.load([], [who_column, "variable", *(["value"] if valued else [])], ["start", "end"])

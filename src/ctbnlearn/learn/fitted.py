@@ -100,6 +100,8 @@ class FittedNetwork:
 
     def _seen(self, obs: Observations) -> Observations:
         """Observations through the models that were learned, where theirs are still open."""
+        if not isinstance(obs, Observations):  # refused where it is used
+            return obs
         found = getattr(self, "noise_", {})
         still = {v.name for v, s in zip(obs.variables, obs.series) if s.noise.learned}
         return obs.with_noise({name: model for name, model in found.items() if name in still})
