@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -140,7 +141,7 @@ def test_executors_of_others():
         assert who.map(square, [(2,), (3,)], names(2)) == [4, 9]
         who.close()
         assert pool.submit(square, 5).result() == 25  # theirs goes on
-    with ProcessPoolExecutor(1) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # forks do not go with jax
         who = as_workers(pool)
         states, sums = who.hold(grow, [(who.put(np.ones(2)), 1)], names(1))
         assert sums == [4]

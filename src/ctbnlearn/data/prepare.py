@@ -67,7 +67,7 @@ def prepare_table(
     Examples
     --------
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.csv").write_text("id,time,x\\n2,0,on\\n1,1,off\\n2,1,off\\n1,0,on\\n")
+    >>> _ = (folder / "a.csv").write_text("id,time,x\n2,0,on\n1,1,off\n2,1,off\n1,0,on\n")
     >>> [path.name for path in prepare_table(folder / "a.csv", folder / "new", trajectory="id")]
     ['part-00000.parquet']
     >>> pq.read_table(folder / "new").to_pydict()
