@@ -10,9 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.execute import local
+from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.inference.device import Device
 from ctbnlearn.learn import chain, sampling
+from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.learn.mixing import chain_means
+from ctbnlearn.structure.block_models import labels
 from oracles import graph_posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:after .* sweeps the chains have not come to agree")
@@ -348,3 +352,34 @@ def test_draws_are_saved_and_loaded(tmp_path):
         for a, b in zip(own, other):
             np.testing.assert_array_equal(a.draws, b.draws)
     assert again.edges.to_pylist() == result.edges.to_pylist()
+
+
+def test_evidence_of_networks_is_that_of_direct_maximisation(monkeypatch):
+    """What tells chains apart, against Laplace's method on the joint chain; no code in common but the priors."""
+    flip, follow = [[-0.5, 0.5], [0.5, -0.5]], [[[-0.2, 0.2], [0.8, -0.8]], [[-0.8, 0.8], [0.2, -0.2]]]
+    names = ["a", "b", "c"]
+    net = cl.CTBN(dict.fromkeys(names, (0, 1)), {"b": ["a"]}, {"a": flip, "b": follow, "c": flip})
+    obs = cl.observe(cl.simulate(net, 200, horizon=6.0, rng=2), n_times=8, noise=cl.GaussianNoise(variance=0.2), rng=3)
+    runs = []
+    conclude = sampling._conclude
+    monkeypatch.setattr(sampling, "_conclude", lambda run: (runs.append(run), conclude(run))[1])
+    data = BlockEvidence(obs, 2.0, Device.find("cpu", "float64"))
+    found, expected = [], []
+    for edges in ([("a", "b")], [("b", "a")], [("a", "b"), ("c", "b")]):
+        cl.StructureLearner(
+            2,
+            candidates=edges,
+            required=edges,
+            rate_prior=(1.0, 2.0),
+            initial_distribution="uniform",
+            inference=cl.Sampling(chains=2, sweeps=400),
+        ).fit(obs)
+        task, trail = runs[-1].chains[0].task, runs[-1].trails[0]
+        found.append(sampling.network_evidence(obs, task, trail, runs[-1].mean_rates))
+        sets = tuple(tuple(names.index(j) for j, i in edges if i == name) for name in names)
+        half, free = np.full(2, 0.5), ~np.eye(2, dtype=bool)
+        parts = ([2] * 3, [0.5 * free] * 3, [half] * 3, False, [free] * 3, task.rules, task.scoring, [0.5] * 3)
+        start = np.full(int(labels((2, 2, 2), sets).max()) + 1, np.log(0.5))
+        expected.append(BlockFitter(data, *parts).networks([Network((0, 1, 2), sets)], [start])[0].log_evidence)
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), atol=3.0)
+    assert found[0] > max(found[1:]) + 1.0

@@ -2,12 +2,13 @@
 
 Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
 each with its own random numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the
-networks they hold tells them apart, if the joint chain of all variables is small enough to work it out (Chib 1995):
+networks they hold tells them apart, if the joint chain of all variables is small enough to work it out. With r the rates
+at the mean of their logarithms over sweeps, and S the covariance of these,
 
-    ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(r | m) - ln mean over sweeps of p(r | paths, m)
+    ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(ln r | m) + ln det(2 pi S) / 2.
 
-at any r, here the mean rates. A chain that holds a network e^10 times less probable goes on from the best one. What
-still differs at the end stays in the answer as doubt: probabilities are averages over chains.
+A chain that holds a network e^10 times less probable goes on from the best one. What still differs at the end stays in
+the answer as doubt: probabilities are averages over chains.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from math import ceil, prod
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
@@ -334,7 +335,7 @@ def leave_behind(run: Run, data: Any, progress: Progress) -> None:
 
 
 def network_evidence(data: Any, task: Task, trail: Trail, mean_rates: FloatArray) -> float:
-    """Log evidence of the network a chain holds, by Chib's identity at its mean rates.
+    """Log evidence of the network a chain holds, its posterior of the rates taken as log-normal.
 
     `data` are seen through known models; where some are learned, evidence is given those.
     """
@@ -345,30 +346,37 @@ def network_evidence(data: Any, task: Task, trail: Trail, mean_rates: FloatArray
     held = [r for r in records if [node.parents for node in r] == parents] or records[-1:]
     parents = [node.parents for node in held[-1]]
     names, cims, starts = task.rules.names, {}, {}
-    total, ordinate = 0.0, np.zeros(len(held))
+    total, logs, within = 0.0, [], []
     for i, m in enumerate(parents):
         problem = task.problem(i, [m], mean_rates)
         alpha, beta, possible = problem.shape[0], problem.rate[0], problem.possible
         a = alpha + np.stack([r[i].moves for r in held])
         b = beta + np.stack([r[i].dwell for r in held])[..., None]
-        mean = (a / b).mean(0)
-        total += problem.log_prior[0] + float((log_gamma(mean, alpha, beta) * possible).sum())
-        ordinate += (log_gamma(mean, a, b) * possible).sum((1, 2, 3))
-        cims[names[i]] = with_diagonal(mean * possible)
+        own = digamma(a) - np.log(b)  # of a sweep the mean of the logarithms of the rates
+        centre = own.mean(0)
+        density = alpha * np.log(beta) - gammaln(alpha) + alpha * centre - beta * np.exp(centre)
+        total += problem.log_prior[0] + float((density * possible).sum())
+        logs.append(own[..., possible].reshape(len(held), -1))
+        within.append(polygamma(1, a).mean(0)[..., possible].reshape(-1))
+        cims[names[i]] = with_diagonal(np.exp(centre) * possible)
         counts = np.mean([r[i].starts for r in held], axis=0) + 1
         starts[names[i]] = counts / counts.sum()
     named = {names[i]: [names[j] for j in m] for i, m in enumerate(parents)}
     network = CTBN(task.variables, named, cims, starts if task.initial is None else task.initial)
     bounds = [0, len(task.ids)] if task.shards is None else task.shards.bounds
-    evidence = 0.0
     for low, high in zip(bounds, bounds[1:]):
-        evidence += float(exact.log_evidence(network, data.part(low, high).observations()).sum())
-    return evidence + total - float(np.logaddexp.reduce(ordinate) - np.log(len(ordinate)))
+        total += float(exact.log_evidence(network, data.part(low, high).observations()).sum())
+    return total + half_log_volume(np.concatenate(logs, 1), np.concatenate(within))
 
 
-def log_gamma(r: FloatArray, shape: Any, rate: Any) -> FloatArray:
-    """Log density of Gamma(shape, rate) at r."""
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(r) - rate * r
+def half_log_volume(logs: FloatArray, within: FloatArray) -> float:
+    """Half the log determinant of 2 pi times a covariance: that of sweeps (R, p), shrunk, and within sweeps (p,)."""
+    count, p = logs.shape
+    between = np.cov(logs, rowvar=False, ddof=0).reshape(p, p)
+    apart = np.diag(between).copy()
+    between *= count / (count + p)  # few sweeps see correlations where there are none
+    np.fill_diagonal(between, apart + within)
+    return 0.5 * float(p * np.log(2 * np.pi) + np.linalg.slogdet(between)[1])
 
 
 def _conclude(run: Run) -> Sampled:
