@@ -2,8 +2,8 @@
 
 Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
 each with its own random numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the
-networks they hold tells them apart, if the joint chain of all variables is small enough to work it out. With r the rates
-at the mean of their logarithms over sweeps, and S the covariance of these,
+networks they hold tells them apart, if the joint chain of all variables is small enough to work it out.
+With r the rates at the mean of their logarithms over sweeps, and S the covariance of these,
 
     ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(ln r | m) + ln det(2 pi S) / 2.
 
