@@ -2,6 +2,7 @@
 
     python benchmarks/truth.py                      every section, some hours on two cores
     python benchmarks/truth.py clinic gaps --jobs 4 some of them, several fits at a time
+    python benchmarks/truth.py --inference blocks   another method than the default
 
 Networks have a known truth; nothing is tuned on them. Each line is one fit by the default learner.
 """
@@ -113,6 +114,7 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     ],
     "gaps": [(gaps, (6, 1000, s, c, 1.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
     "long_gaps": [(gaps, (6, 1000, s, c, 2.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
+    "twenty_gaps": [(gaps, (20, 1000, s, 0.6, 1.0), {"max_parents": 2}) for s in (10, 20)],
     "coverage": [
         (gaps, (n, 500, s, 0.6, d), {"max_parents": 2}) for n in (5, 12) for d in (0.3, 1.0) for s in (10, 20)
     ],
@@ -168,9 +170,14 @@ def measure(section: str, make: Any, arguments: tuple[Any, ...], settings: dict[
     }
 
 
-def lines(sections: list[str], jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def lines(sections: list[str], jobs: int, inference: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Results as they come."""
-    tasks = [(section, *task) for section in sections for task in PLAN[section]]
+    method = {} if inference is None else {"inference": inference}
+    tasks = [
+        (section, make, arguments, {**settings, **method})
+        for section in sections
+        for make, arguments, settings in PLAN[section]
+    ]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(measure, *task): task[0] for task in tasks}
         for future in as_completed(futures):
@@ -181,9 +188,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(PLAN)}; default all")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time; each uses up to four threads")
+    parser.add_argument("--inference", help="a method in place of the default")
     given = parser.parse_args()
     rows: dict[str, list[dict[str, Any]]] = {}
-    for section, row in lines(given.sections or list(PLAN), given.jobs):
+    for section, row in lines(given.sections or list(PLAN), given.jobs, given.inference):
         rows.setdefault(section, []).append(row)
         print(section, *(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
     for section, found in rows.items():
