@@ -60,19 +60,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     weights : "posterior", "mixture" or Mixture
         "posterior": posterior probabilities of the parent sets. "mixture", or `Mixture` with its settings: the paper's
         mixture weights.
-    inference : "auto", "sampling", "exact", "star", "mean_field", or `Sampling`, `Exact`, `Star`, `MeanField`
+    inference : "auto", "sampling", "blocks", "exact", "star", "mean_field", or `Sampling`, `Blocks`, `Exact`, ...
         How paths are inferred from incomplete data; `smooth`, `predict` and `score` follow. "sampling" draws them, in
         several chains that go on until they agree: exact but for the number of draws, however many data there are.
+        "blocks" fits exact joint chains of a few variables around each, for hundreds of variables and for accelerators.
         "exact" is EM on the joint chain of few variables. "star" is the approximation of the paper and "mean_field" its
-        rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto": sampling
-        as long as its cost is bounded, up to some hundred variables, else star; mixture weights need star. The objects
-        hold the settings of a method, such as `Sampling(chains=8)`.
+        rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto" (default):
+        sampling as long as its cost is bounded, up to some hundred variables, else blocks; mixture weights need star.
+        The objects hold the settings of a method, such as `Sampling(chains=8)`.
     rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
         data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
-        uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling, else "size". EM holds complexity
+        uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds complexity
         against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
         chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only for posterior
         weights.
@@ -134,7 +135,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     objective_ : float
         Complete data: log evidence of the data, averaged over structures. EM: F, which approximates it but is no bound
         and may exceed it when variables are strongly coupled. Mixture weights: the paper's objective. Sampling: log
-        evidence of the paths drawn, averaged over sweeps; no measure of fit.
+        evidence of the paths drawn, averaged over sweeps; no measure of fit. Blocks: log odds of the best parent sets
+        against the smallest, summed over variables.
     history_ : History
         Objective after every step.
     exogenous_, adjusted_for_ : list of names

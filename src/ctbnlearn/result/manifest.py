@@ -18,7 +18,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.scan import TableScan
-from ctbnlearn.inference.methods import Factorised, Method, Sampling
+from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.prior import ProjectedPrior
@@ -186,6 +186,8 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         )
     if not result.converged and isinstance(method, Sampling):
         out.append("The chains have not come to agree: raise the number of sweeps and learn again.")
+    elif not result.converged and isinstance(method, Blocks):
+        out.append("Some fits of blocks of variables have not settled: their rates may be off.")
     elif not result.converged:
         out.append("EM has not converged: raise max_iter, or tol, and learn again.")
     if result.disagreement is not None:
