@@ -73,8 +73,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
-        uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds complexity
-        against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
+        uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds
+        complexity against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
         chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only for posterior
         weights.
     initial_distribution : "learn", "uniform" or mapping
