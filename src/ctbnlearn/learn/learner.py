@@ -74,9 +74,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds
-        complexity against a set more than once; the posterior does not, and takes a prior that gives full and empty sets the same
-        chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only for posterior
-        weights.
+        complexity against a set more than once; the posterior does not, and takes a prior that gives full and empty
+        sets the same chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only
+        for posterior weights.
     initial_distribution : "learn", "uniform" or mapping
         Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
     pool_size : int or None
