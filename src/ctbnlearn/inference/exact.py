@@ -218,6 +218,16 @@ def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
     return _posterior(_checked(network, evidence), times, backward=False)
 
 
+def last_states(network: CTBN, evidence: Any) -> FloatArray:
+    """Probability of every joint state at the end of every trajectory given its evidence, (n_joint_states, n)."""
+    engine = _checked(network, evidence)
+    out = np.empty((engine.space.n, len(engine.evidence.start)))
+    for line in engine.timelines(columns=3 * 20):
+        alpha = engine.forward(line)[0][-1]
+        out[:, line.trajectories] = alpha / alpha.sum(0)
+    return out
+
+
 def _posterior(engine: _Engine, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:
     network = engine.network
     grid = query_grid(times, engine.evidence.start, engine.evidence.ids)
