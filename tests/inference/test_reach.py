@@ -44,7 +44,9 @@ def brute_force(net, obs, target, within):
 def test_risk_equals_the_absorbing_chain(seed, target):
     net, obs = problem(seed)
     within = np.array([1.5, 0.2, 40.0])
-    states = as_target({net.names[i]: [net.variables[i].states[x] for x in xs] for i, xs in target.items()}, net.variables)
+    states = as_target(
+        {net.names[i]: [net.variables[i].states[x] for x in xs] for i, xs in target.items()}, net.variables
+    )
     found, engine = reach.reach(net, obs, states, within)
     assert engine == "exact"
     np.testing.assert_allclose(found, brute_force(net, obs, target, within), atol=1e-10)

@@ -41,6 +41,7 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "sweeps": ("a whole number", int),
     "max_iter": ("a whole number", int),
     "seed": ("a whole number", int),
+    "bags": ("a whole number", int),
     "checkpoint": ("the path of a folder", str),
     "exogenous": ("a list of names", list),
     "adjust_for": ("a list of names", list),
@@ -63,11 +64,14 @@ class Settings:
         Parameters of `StructureLearner`.
     graphs
         Files of edges: candidates, forbidden, required.
+    bags
+        How often units are resampled; None: not at all.
     """
 
     reading: dict[str, Any] = field(default_factory=dict)
     learner: dict[str, Any] = field(default_factory=dict)
     graphs: dict[str, Path] = field(default_factory=dict)
+    bags: int | None = None
 
 
 def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
@@ -99,7 +103,7 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         learner["inference"] = _method(told)
     if "seed" in told:
         learner["random_state"] = told["seed"]
-    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told})
+    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told}, told.get("bags"))
 
 
 def _method(told: Mapping[str, Any]) -> Any:

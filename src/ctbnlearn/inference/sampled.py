@@ -75,7 +75,9 @@ def smooth(
     return {v.name: p for v, p in zip(network.variables, out)}
 
 
-def end_states(network: CTBN, obs: Observations, sweeps: int = SWEEPS, burn_in: int = BURN_IN, rng: Any = 0) -> IntArray:
+def end_states(
+    network: CTBN, obs: Observations, sweeps: int = SWEEPS, burn_in: int = BURN_IN, rng: Any = 0
+) -> IntArray:
     """Joint states drawn at the end of every trajectory given all evidence, (sweeps, n_trajectories, n_variables)."""
     from ctbnlearn.inference import path_state
 

@@ -201,7 +201,9 @@ class _Kept:
         try:
             home.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise CheckpointError(f"{home}: cannot keep a checkpoint there ({problem.strerror}); choose another") from None
+            raise CheckpointError(
+                f"{home}: cannot keep a checkpoint there ({problem.strerror}); choose another"
+            ) from None
         kept = cls(home, hashlib.sha256(given.encode()).hexdigest())
         if not resume:
             for old in home.glob("bag-*.json"):
@@ -223,7 +225,9 @@ class _Kept:
             raise CheckpointError(f"{path}: this file is damaged; remove it, and that draw is made again") from None
         if mark != self.mark:
             option = spoken("resume=True", "--resume")
-            raise CheckpointError(f"{path}: it belongs to other data or settings; leave out {option}, or name another folder")
+            raise CheckpointError(
+                f"{path}: it belongs to other data or settings; leave out {option}, or name another folder"
+            )
         return found
 
     def write(self, k: int, edges: FloatArray, signs: IntArray) -> None:

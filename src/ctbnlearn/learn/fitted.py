@@ -93,7 +93,8 @@ class FittedNetwork:
         obs
             Observations of the same variables. Time counts from the end of each trajectory's window.
         target
-            Variable -> its state, or a list of states any of which counts. With several variables all must hold at once.
+            Variable -> its state, or a list of states any of which counts. With several variables all must hold at
+            once.
         within
             A time, or several, in the unit of the data.
 

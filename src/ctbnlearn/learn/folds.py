@@ -106,9 +106,7 @@ def first_seen(obs: Observations) -> FloatArray:
     return out
 
 
-def simulated_values(
-    network: CTBN, obs: Observations, series: Sequence[Series], rng: np.random.Generator
-) -> list[Any]:
+def simulated_values(network: CTBN, obs: Observations, series: Sequence[Series], rng: np.random.Generator) -> list[Any]:
     """Values of simulated units at the times of the real ones, one variable after the other; None: cannot be drawn."""
     from ctbnlearn.model.simulation import simulate
 

@@ -10,7 +10,6 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -37,8 +36,7 @@ def brief_method(learner: StructureLearner, data: Paths | Observations) -> Any:
 def quiet_copy(learner: StructureLearner, **changes: Any) -> StructureLearner:
     """A learner of the same settings that says nothing and keeps no state."""
     own = {"progress": False, "callback": None, "checkpoint": None, "resume": False}
-    copy: StructureLearner = clone(learner).set_params(**{**own, **changes})
-    return copy
+    return StructureLearner(**{**learner.get_params(deep=False), **own, **changes})
 
 
 def fit_quietly(learner: StructureLearner, data: Paths | Observations) -> StructureLearner:

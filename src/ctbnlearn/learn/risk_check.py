@@ -1,8 +1,9 @@
 """How good are risks? Histories are cut off, units held out in folds, and what came is compared with what was told.
 
-The history of a unit ends a time `within` before its end; those for which the target held when last seen before are left
-out, as are those of which nothing was seen before or nothing of the target after. The target was reached if it was seen
-at a value after the cut; what came and went between two values is not seen, so that risks may exceed the share seen.
+The history of a unit ends a time `within` before its end; those for which the target held when last seen before are
+left out, as are those of which nothing was seen before or nothing of the target after. The target was reached if it was
+seen at a value after the cut; what came and went between two values is not seen, so that risks may exceed the share
+seen.
 """
 
 from __future__ import annotations
@@ -68,10 +69,8 @@ def check_risk(
     told = np.full((len(horizons), obs.n_trajectories), np.nan)
     tasks = [(learner, obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
     say = Progress(progress).say
-    done = 0
-    for k, found in side_by_side(_one_fold, tasks, jobs):
+    for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
         told[:, folds[k]] = found
-        done += 1
         say(f"fold {done} of {len(folds)}")
     return [
         _row(float(w), told[k][usable], reached[usable])

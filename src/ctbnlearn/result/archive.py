@@ -70,7 +70,7 @@ def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
             **{key: value for key, value in result.manifest.items() if key not in _STORED},
             "converged": bool(result.converged),
             "phases": list(result.history.phase),
-            "units": [{"id": u.id, "observations": u.observations} for u in result.units],
+            "units": [{"id": u.id, "observations": u.observations, "simulated": u.simulated} for u in result.units],
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
         manifest = json.loads(_json(manifest))  # as it will be read
@@ -201,6 +201,7 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
         arrays[f"units/{k}/times"],
         {name: arrays[f"units/{k}/{i}"] for i, name in enumerate(names)},
         {name: [(t, value) for t, value in seen] for name, seen in entry["observations"].items()},
+        bool(entry.get("simulated", False)),
     )
 
 
