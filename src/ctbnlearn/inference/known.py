@@ -1,7 +1,7 @@
 """Paths of a known network by the method a fit used: smoothing, and prediction of what is seen next.
 
 Sampling, and networks learned from complete data, are served by the joint chain where that is small, by draws where it
-is not; prediction in large networks is that of the assumed-density filter.
+is not; prediction is that of the joint chain as long as that is cheap, else of the assumed-density filter.
 """
 
 from __future__ import annotations

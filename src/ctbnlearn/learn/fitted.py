@@ -123,7 +123,9 @@ class FittedNetwork:
     def score(self, data: Observations | Paths, y: Any = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
-        Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
+        Observations: each given the earlier ones, averaged over the values seen; on the joint chain where it is cheap,
+        else, and after factorised methods, by a filter that keeps variables independent given the past. Paths: log
+        density per transition.
         """
         from ctbnlearn.inference import known, posterior
 
