@@ -63,3 +63,10 @@ def test_the_joint_chain_predicts_as_long_as_it_is_cheap():
     assert known.predicts_exactly(small, seen[small], cl.Sampling())
     assert not known.predicts_exactly(large, seen[large], cl.Sampling())
     assert not known.predicts_exactly(small, seen[small], cl.Star())
+
+
+def test_sampled_fits_are_scored_by_the_joint_chain_beyond_ten_variables():
+    net = cl.random_network(11, 2, coupling=0.8, rng=1)
+    obs = cl.observe(cl.simulate(net, 8, horizon=2.0, rng=1), n_times=4, rng=2)
+    np.testing.assert_array_equal(known.predictive(net, obs, cl.Sampling()), exact.log_evidence(net, obs))
+    assert np.abs(posterior.predictive(net, obs) - exact.log_evidence(net, obs)).max() > 1e-3  # the filter is another

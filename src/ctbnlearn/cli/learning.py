@@ -212,13 +212,15 @@ def edge_lines(edges: list[dict[str, Any]]) -> list[str]:
     if not edges:
         return [f"no edge has a probability above {SHOWN}"]
     width = max(6, *(len(visible(e[side])) for e in edges for side in ("source", "target")))
-    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability  effect (95 % interval)"]
+    spread = " ± bags" if "spread" in edges[0] else ""
+    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability{spread}  effect (95 % interval)"]
     for e in edges:
         effect = ""
         if e["effect"] is not None:
             effect = f"{e['effect']:+.2f} ({e['effect_low']:+.2f} to {e['effect_high']:+.2f})"
         name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
-        lines.append(f"{name}  {e['probability']:11.3f}  {effect}".rstrip())
+        over_bags = f" ± {e['spread']:.2f}" if "spread" in e else ""
+        lines.append(f"{name}  {e['probability']:11.3f}{over_bags}  {effect}".rstrip())
     return lines
 
 

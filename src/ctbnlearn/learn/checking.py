@@ -31,7 +31,7 @@ from ctbnlearn.learn.folds import (
 )
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.progress import Progress
-from ctbnlearn.learn.repeats import side_by_side
+from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 
 BINS = 10  # of predicted probabilities
 PERIODS = 8  # at most, of the curves over time
@@ -135,7 +135,7 @@ def check_model(
     whole(jobs, "jobs", 1)
     say = Progress(progress).say
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
-    tasks = [(learner, obs, held, random_state + k) for k, held in enumerate(folds)]
+    tasks = [(quiet_copy(learner), obs, held, random_state + k) for k, held in enumerate(folds)]
     parts: list[Any] = [None] * len(folds)
     for k, found in side_by_side(_one_fold, tasks, jobs):
         parts[k] = found

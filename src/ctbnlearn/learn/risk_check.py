@@ -23,7 +23,7 @@ from ctbnlearn.inference.reach import Target, reach
 from ctbnlearn.learn.folds import check_foldable, first_seen, fit_apart, unit_folds
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.progress import Progress
-from ctbnlearn.learn.repeats import side_by_side
+from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 from ctbnlearn.learn.targets import as_horizons, as_target
 
 
@@ -67,7 +67,7 @@ def check_risk(
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
     cases = [_cases(obs, states, float(w)) for w in horizons]
     told = np.full((len(horizons), obs.n_trajectories), np.nan)
-    tasks = [(learner, obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
+    tasks = [(quiet_copy(learner), obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
     say = Progress(progress).say
     for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
         told[:, folds[k]] = found
