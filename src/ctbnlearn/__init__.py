@@ -44,8 +44,12 @@ if TYPE_CHECKING:
     from ctbnlearn.inference.methods import Star as Star
     from ctbnlearn.inference.statistics import Statistics as Statistics
     from ctbnlearn.inference.statistics import count_statistics as count_statistics
+    from ctbnlearn.learn.bagging import Bagged as Bagged
+    from ctbnlearn.learn.checking import ModelCheck as ModelCheck
+    from ctbnlearn.learn.checking import check_model as check_model
     from ctbnlearn.learn.ctpc import CTPC as CTPC
     from ctbnlearn.learn.learner import StructureLearner as StructureLearner
+    from ctbnlearn.learn.risk_check import check_risk as check_risk
     from ctbnlearn.learn.searches import HillClimb as HillClimb
     from ctbnlearn.learn.searches import Tabu as Tabu
     from ctbnlearn.learn.sem import StructuralEM as StructuralEM
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from ctbnlearn.model.random_network import random_network as random_network
     from ctbnlearn.model.simulation import simulate as simulate
     from ctbnlearn.result.archive import load_result as load_result
+    from ctbnlearn.result.bags import Bags as Bags
     from ctbnlearn.result.rate_table import RateTable as RateTable
     from ctbnlearn.result.result import Result as Result
     from ctbnlearn.structure.metrics import edge_scores as edge_scores
@@ -61,6 +66,8 @@ if TYPE_CHECKING:
     from ctbnlearn.structure.prior import ProjectedPrior as ProjectedPrior
 
 _HOME = {
+    "Bagged": "learn.bagging",
+    "Bags": "result.bags",
     "Blocks": "inference.methods",
     "CTBN": "model.ctbn",
     "CTPC": "learn.ctpc",
@@ -72,6 +79,7 @@ _HOME = {
     "Levels": "data.noise",
     "MeanField": "inference.methods",
     "Mixture": "structure.mixture",
+    "ModelCheck": "learn.checking",
     "Observations": "data.observations",
     "Paths": "data.paths",
     "PoissonNoise": "data.noise",
@@ -88,6 +96,8 @@ _HOME = {
     "Tabu": "learn.searches",
     "ThresholdNoise": "data.noise",
     "Variable": "data.variables",
+    "check_model": "learn.checking",
+    "check_risk": "learn.risk_check",
     "count_statistics": "inference.statistics",
     "describe": "data.description",
     "edge_scores": "structure.metrics",

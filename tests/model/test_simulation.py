@@ -162,7 +162,7 @@ def test_sums_of_rates_do_not_drift():
     work = jump_loop.make_work(tables)
     n = 200_000
     columns = [np.empty(n), np.empty(n, np.int32), np.empty(n, np.int32)]
-    ends = [np.empty((1, 6), np.int32), np.empty(1, np.int64), np.empty(1), np.zeros(1, bool)]
+    ends = [np.full((1, 6), -1, np.int32), np.empty(1, np.int64), np.empty(1), np.zeros(1, bool)]
     assert jump_loop.fill(tables, work, streams(1, 1), n + 1, np.inf, *ends, *columns) == n
     assert (columns[1] == 0).sum() > 20
     x = work.states

@@ -63,6 +63,20 @@ def _each(texts: list[str] | None) -> list[str] | None:
     return [word for text in texts for word in _words(text) or ()] if texts else None
 
 
+def _read_as(
+    trajectory: str | None,
+    time: str | None,
+    format: str | None,
+    noise: list[str] | None,
+    start: str | None,
+    end: str | None,
+    sort: bool,
+) -> dict[str, Any]:
+    """Settings of reading that were given, for commands that read data like those of a result."""
+    told = {"trajectory": trajectory, "time": time, "format": format, "noise": noise or None}
+    return {**told, "start": start, "end": end, "sort": sort or None}
+
+
 def _version(show: bool) -> None:
     if show:
         from ctbnlearn import __version__
@@ -141,8 +155,16 @@ def learn(
     max_iter: Annotated[
         int | None, typer.Option(min=1, help="Rounds of EM at most, with --inference star, exact or mean_field.")
     ] = None,
+    bags: Annotated[
+        int | None,
+        typer.Option(min=2, help="Average edge probabilities over so many draws of the units: sure only if all are."),
+    ] = None,
     show: Annotated[
-        str | None, typer.Option(metavar="ID,ID", help="Trajectories drawn in the report; default: the first three.")
+        str | None,
+        typer.Option(
+            metavar="ID,ID",
+            help="Trajectories drawn in the report, whose data the result then holds; default: simulated ones.",
+        ),
     ] = None,
     start: Annotated[str | None, START] = None,
     end: Annotated[str | None, END] = None,
@@ -202,6 +224,7 @@ def learn(
         "inference": inference,
         "sweeps": sweeps,
         "max_iter": max_iter,
+        "bags": bags,
         "start": start,
         "end": end,
         "sort": sort or None,
@@ -273,16 +296,88 @@ def smooth(
     """
     from ctbnlearn.cli.smoothing import run_smooth
 
-    given = {
-        "trajectory": trajectory,
-        "time": time,
-        "format": format,
-        "noise": noise or None,
-        "start": start,
-        "end": end,
-        "sort": sort or None,
-    }
+    given = _read_as(trajectory, time, format, noise, start, end, sort)
     return run_smooth(result, data, given, times, points, out, quiet)
+
+
+FOLDS = typer.Option("--folds", min=2, help="Folds of units that are held out in turn.")
+
+
+@app.command()
+def check(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder that `learn` wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of the same variables.")],
+    folds: Annotated[int, FOLDS] = 5,
+    trajectory: Annotated[str | None, TRAJECTORY] = None,
+    time: Annotated[str | None, TIME] = None,
+    format: Annotated[str | None, FORMAT] = None,
+    noise: Annotated[list[str] | None, NOISE] = None,
+    start: Annotated[str | None, START] = None,
+    end: Annotated[str | None, END] = None,
+    sort: Annotated[bool, SORT] = False,
+    seed: Annotated[int, SEED] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes side by side.")] = 1,
+    quiet: Annotated[bool, QUIET] = False,
+    json: Annotated[bool, JSON] = False,
+) -> int:
+    """Does the model fit? Predict units held out, with the edges and without.
+
+    Learns again without some of the units, with the settings of the result, and predicts each of their values from the
+    earlier ones. Says by how much the edges help, compares moves predicted and seen, and puts it all into the result
+    and its report. Observation models are taken as learned from all units.
+
+    \b
+    ctbnlearn check result panel.csv
+    """
+    from ctbnlearn.cli.model_check import run_model_check
+
+    given = _read_as(trajectory, time, format, noise, start, end, sort)
+    return run_model_check(result, data, given, folds, seed, jobs, quiet, json)
+
+
+@app.command()
+def risk(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder that `learn` wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of the same variables.")],
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state",
+            metavar="VARIABLE=STATE,STATE",
+            help="What is to be reached: any of the states. Repeated for other variables, all must hold at once.",
+        ),
+    ],
+    within: Annotated[str, typer.Option("--within", metavar="T,T,...", help="In which time, or times.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="CSV or Parquet; default: print as CSV.")
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            "--folds",
+            min=2,
+            help="Instead tell how good such risks are, of units held out in folds: AUC and Brier score.",
+        ),
+    ] = None,
+    trajectory: Annotated[str | None, TRAJECTORY] = None,
+    time: Annotated[str | None, TIME] = None,
+    format: Annotated[str | None, FORMAT] = None,
+    noise: Annotated[list[str] | None, NOISE] = None,
+    start: Annotated[str | None, START] = None,
+    end: Annotated[str | None, END] = None,
+    sort: Annotated[bool, SORT] = False,
+    quiet: Annotated[bool, QUIET] = False,
+) -> int:
+    """Probability that each trajectory reaches a state within a time after its end, given what was seen of it.
+
+    \b
+    ctbnlearn risk result panel.csv --state relapse=yes --within 1 --out risks.csv
+    ctbnlearn risk result panel.csv --state stage=moderate,severe --within 0.5,1 --folds 5
+    """
+    from ctbnlearn.cli.risks import run_risk
+
+    given = _read_as(trajectory, time, format, noise, start, end, sort)
+    return run_risk(result, data, given, state, within, folds, out, quiet)
 
 
 @app.command()

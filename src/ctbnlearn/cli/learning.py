@@ -25,10 +25,13 @@ from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
-from ctbnlearn.result.unit import Unit, check_units, smooth_units
+from ctbnlearn.result.unit import Unit, check_units, simulated_units, smooth_units
 
 NOT_CONVERGED = 3
 SHOWN = 0.1  # edges below this probability are not printed
+
+
+SOME = 200  # trajectories of a scan that are read to draw units like them
 
 
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
@@ -65,6 +68,10 @@ def run_learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | N
         with FolderLock(out, "a result"), _executor(settings):
             return _learn(data, settings, out, show, quiet, as_json)
     except KeyboardInterrupt:
+        if checkpoint is not None and settings.bags is not None:
+            raise Interrupted(
+                f"interrupted; {checkpoint} holds what is finished: the same command with --resume goes on from there"
+            ) from None
         rounds = None if checkpoint is None else saved_round(checkpoint)
         if rounds is None:
             raise
@@ -93,11 +100,12 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
         columns = resolve_columns(data, settings.reading, progress.note)
         read, remarks = _read(data, columns, progress)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
-        check_units(read.ids, show)
+        if show is not None:
+            check_units(read.ids, show)
         reading = {"data": data.name, **columns}
         if read.clock.unit is not None:
             reading["time_unit"] = read.clock.unit
-        result = fit(read, {**settings.learner, **graphs}, reading, progress, show)
+        result = fit(read, {**settings.learner, **graphs}, reading, progress, show, settings.bags)
         if remarks:
             warned = [*remarks, *result.manifest["warnings"]]
             result = replace(result, manifest={**result.manifest, "warnings": warned})
@@ -127,6 +135,7 @@ def fit(
     reading: Mapping[str, Any],
     progress: ProgressLines,
     show: Sequence[str] | None = None,
+    bags: int | None = None,
 ) -> Result:
     """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
     from sklearn.exceptions import ConvergenceWarning
@@ -141,28 +150,51 @@ def fit(
         use_cache()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        learner = StructureLearner(**{"progress": progress.say, **learner_settings})
+        told = {"progress": progress.say, **learner_settings}
+        learner: Any = StructureLearner(**told) if bags is None else _bagged(told, bags)
         size = data.n_trajectories * len(data.variables)
 
         def tell_round(k: int, value: float) -> None:
             if isinstance(method := learner.inference_, Iterated):
                 progress.round(k, value, method.tol * size, method.max_iter - k)
 
-        learner.callback = tell_round
+        if bags is None:
+            learner.callback = tell_round
         result = learner.fit(data).result_
-    told = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
+    remarks = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
     manifest = dict(result.manifest)
     manifest["settings"] = {"reading": plain(reading), **manifest["settings"]}
     manifest["timings"] = {"read": round(read_seconds, 6), **manifest["timings"]}
-    manifest["warnings"] = [*manifest["warnings"], *told]
+    manifest["warnings"] = [*manifest["warnings"], *remarks]
     units: list[Unit] = []
     if isinstance(data, (Observations, TableScan)):
         progress.phase("smoothing units for the report")
         try:
-            units = smooth_units(result.network, data.with_noise(result.noise), show, learner.inference_)
+            seen = data.with_noise(result.noise)
+            if show is None:
+                some = seen.select(range(min(SOME, len(seen)))) if isinstance(seen, TableScan) else seen
+                units = simulated_units(result.network, some, learner.inference_)
+            else:
+                units = smooth_units(result.network, seen, show, learner.inference_)
         except Exception as problem:  # keep what was learned, whatever it is
             manifest["warnings"].append(f"No units are drawn: {problem}")
     return replace(result, manifest=manifest, units=units)
+
+
+def _bagged(told: Mapping[str, Any], bags: int) -> Any:
+    """A learner inside `Bagged`, which takes over its checkpoint."""
+    from ctbnlearn.learn.bagging import Bagged
+    from ctbnlearn.learn.learner import StructureLearner
+
+    own = {key: value for key, value in told.items() if key not in ("checkpoint", "resume")}
+    return Bagged(
+        StructureLearner(**own),
+        bags,
+        random_state=told.get("random_state"),
+        checkpoint=told.get("checkpoint"),
+        resume=bool(told.get("resume", False)),
+        progress=told["progress"],
+    )
 
 
 def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
@@ -203,13 +235,15 @@ def edge_lines(edges: list[dict[str, Any]]) -> list[str]:
     if not edges:
         return [f"no edge has a probability above {SHOWN}"]
     width = max(6, *(len(visible(e[side])) for e in edges for side in ("source", "target")))
-    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability  effect (95 % interval)"]
+    spread = " ± bags" if "spread" in edges[0] else ""
+    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability{spread}  effect (95 % interval)"]
     for e in edges:
         effect = ""
         if e["effect"] is not None:
             effect = f"{e['effect']:+.2f} ({e['effect_low']:+.2f} to {e['effect_high']:+.2f})"
         name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
-        lines.append(f"{name}  {e['probability']:11.3f}  {effect}".rstrip())
+        over_bags = f" ± {e['spread']:.2f}" if "spread" in e else ""
+        lines.append(f"{name}  {e['probability']:11.3f}{over_bags}  {effect}".rstrip())
     return lines
 
 

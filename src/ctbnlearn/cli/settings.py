@@ -41,6 +41,7 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "sweeps": ("a whole number", int),
     "max_iter": ("a whole number", int),
     "seed": ("a whole number", int),
+    "bags": ("a whole number", int),
     "checkpoint": ("the path of a folder", str),
     "exogenous": ("a list of names", list),
     "adjust_for": ("a list of names", list),
@@ -68,12 +69,15 @@ class Settings:
         Files of edges: candidates, forbidden, required.
     dask
         Address of a Dask scheduler, if one is to do the work.
+    bags
+        How often units are resampled; None: not at all.
     """
 
     reading: dict[str, Any] = field(default_factory=dict)
     learner: dict[str, Any] = field(default_factory=dict)
     graphs: dict[str, Path] = field(default_factory=dict)
     dask: str | None = None
+    bags: int | None = None
 
 
 def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
@@ -109,7 +113,8 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         learner["random_state"] = told["seed"]
     if "workers" in told:
         learner["executor"] = told["workers"]
-    return Settings(reading, learner, {key: Path(told[key]) for key in GRAPHS if key in told}, told.get("dask"))
+    graphs = {key: Path(told[key]) for key in GRAPHS if key in told}
+    return Settings(reading, learner, graphs, told.get("dask"), told.get("bags"))
 
 
 def _method(told: Mapping[str, Any]) -> Any:

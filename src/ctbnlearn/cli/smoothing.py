@@ -12,8 +12,7 @@ import numpy as np
 import ctbnlearn as cl
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines
-from ctbnlearn.cli.reading import read_data, resolve_columns
-from ctbnlearn.cli.settings import FOREIGN, READING, resolve
+from ctbnlearn.cli.rereading import read_again
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.texts import label_text
@@ -34,21 +33,9 @@ def run_smooth(
         raise ParameterError(f"{out}: the file's name must end in .csv, .parquet or .pq; rename it")
     grid = None if times is None else _times(times)
     result = cl.load_result(folder)
-    learned = result.manifest.get("settings", {}).get("reading", {})
-    replaced = ("complete", "format", "levels", "ordered", "interventions")
-    reading = {
-        **{key: value for key, value in learned.items() if key in READING and key not in replaced},
-        "noise": result.noise or None,
-        **resolve(None, given).reading,
-        "variables": list(result.names),
-        "states": {v.name: list(v.states) for v in result.variables if v.name not in learned.get("cut", {})},
-        "allow_unseen": True,
-    }
-    if reading.get("format") in FOREIGN or data.suffix.lower() == ".json":
-        raise ParameterError(f"{data}: complete paths hold every state already; there is nothing to smooth")
     with ProgressLines(quiet or out is None) as progress:
-        obs = read_data(data, resolve_columns(data, reading, progress.note))
-        assert isinstance(obs, Observations)
+        complaint = "complete paths hold every state already; there is nothing to smooth"
+        obs = read_again(result, data, given, complaint, progress)
         if grid is None:
             grid = obs.start[:, None] + (obs.end - obs.start)[:, None] * np.linspace(0, 1, points)
         use_cache()

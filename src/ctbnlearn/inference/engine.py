@@ -311,6 +311,18 @@ class PathEngine(PathInference):
                 out[block.trajectories] = found[: len(block.trajectories)]
         return out
 
+    def forecasts(self, rates: PathRates) -> FloatArray:
+        """State probabilities at the queries given what was seen earlier, (n_trajectories, n_queries, N, S)."""
+        shape = self.blocks[0].queries.shape[0], len(rates.cards), max(rates.cards)
+        out: FloatArray = np.empty((self.n_trajectories, *shape))
+        with self._context():
+            tables = self._tables(rates)
+            for block in self.blocks:
+                found = np.asarray(kernels.forecasts(self._evidence(block), tables), float)
+                columns = np.arange(len(block.trajectories))
+                out[block.trajectories] = found[block.queries, :, :, columns].transpose(1, 0, 2, 3)
+        return out
+
 
 def by_states(cards: Sequence[int]) -> list[tuple[IntArray, int]]:
     """Where variables with 2, 3-4, 5-8, 9-16, ... states are, each group with the most it has.

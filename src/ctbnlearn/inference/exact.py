@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference.statistics import Statistics, as_parents
 from ctbnlearn.inference.timeline import Evidence, Timeline, query_grid
@@ -216,6 +216,43 @@ def posterior(chain: Any, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
 def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
     """State probabilities at each time given the evidence up to and including that time; shapes as `smooth`."""
     return _posterior(_checked(network, evidence), times, backward=False)
+
+
+def last_states(network: CTBN, evidence: Any) -> FloatArray:
+    """Probability of every joint state at the end of every trajectory given its evidence, (n_joint_states, n)."""
+    engine = _checked(network, evidence)
+    out = np.empty((engine.space.n, len(engine.evidence.start)))
+    for line in engine.timelines(columns=3 * 20):
+        alpha = engine.forward(line)[0][-1]
+        out[:, line.trajectories] = alpha / alpha.sum(0)
+    return out
+
+
+def forecasts(network: CTBN, obs: Any) -> list[FloatArray]:
+    """State probabilities at every value seen given what was seen at earlier times: per variable (n_rows, n_states)."""
+    engine = _checked(network, obs)
+    out = [np.empty((len(s.times), v.n_states)) for v, s in zip(network.variables, obs.series)]
+    for line in engine.timelines(columns=3 * 20):
+        first, last = line.trajectories[0], line.trajectories[-1]  # blocks are runs of neighbours
+        alpha = np.repeat(engine.space.initial()[:, None], line.times.shape[1], axis=1)
+        ahead = []
+        for k in range(len(line.times)):
+            if k:
+                generator, dt = engine.cell(line, k - 1)
+                alpha = engine.propagate(generator, alpha, dt, transposed=True)
+            ahead.append(engine.marginals(line, k, alpha))
+            alpha, _ = engine.cross(line, k, alpha)
+        for i, s in enumerate(obs.series):
+            rows = slice(s.offsets[first], s.offsets[last + 1])
+            who = np.repeat(np.arange(last - first + 1), np.diff(s.offsets[first : last + 2]))
+            place = _boundaries(line.times, who, s.times[rows])
+            out[i][rows] = np.stack([table[i] for table in ahead])[place, who]
+    return out
+
+
+def _boundaries(times: FloatArray, who: IntArray, when: FloatArray) -> IntArray:
+    """First boundary of columns `who` of `times` (K, B) that stands at the time `when`."""
+    return np.array([int(np.searchsorted(times[:, b], t)) for b, t in zip(who, when)], np.int64)
 
 
 def _posterior(engine: _Engine, times: ArrayLike, backward: bool) -> dict[str, FloatArray]:

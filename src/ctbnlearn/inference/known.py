@@ -1,7 +1,7 @@
 """Paths of a known network by the method a fit used: smoothing, and prediction of what is seen next.
 
 Sampling, and networks learned from complete data, are served by the joint chain where that is small, by draws where it
-is not; prediction in large networks is that of the assumed-density filter.
+is not; prediction is that of the joint chain as long as that is cheap, else of the assumed-density filter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from ctbnlearn.inference.methods import Exact, Factorised, Method
 from ctbnlearn.model.ctbn import CTBN
 
 MOST_SMOOTHED = 256  # joint states up to which the joint chain smooths where sampling may
-MOST_FILTERED = 1024  # joint states up to which it predicts
+MOST_FILTERED = 1024  # joint states up to which it predicts whatever there is
+MOST_WORK = 30_000_000  # joint states times values of a variable up to which it predicts as well
 
 
 def smooth(
@@ -49,10 +50,35 @@ def smooth(
 
 def predictive(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> FloatArray:
     """Log likelihood of each observation given the earlier ones, summed per trajectory; parameters as in `smooth`."""
-    posterior.check_same_variables(network, obs)
-    if obs.interventions is not None:
-        raise ParameterError("data with interventions cannot be scored yet; leave out the trajectories that have some")
-    if not isinstance(method, Factorised) and (isinstance(method, Exact) or prod(network.n_states) <= MOST_FILTERED):
+    _check_predictable(network, obs)
+    if predicts_exactly(network, obs, method):
         return exact.log_evidence(network, obs)
     step = method.step if isinstance(method, Factorised) else None
     return posterior.predictive(network, obs, step=step, **where)
+
+
+def forecasts(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> list[FloatArray]:
+    """State probabilities at every value seen given what was seen at earlier times of its trajectory.
+
+    Parameters as in `smooth`; per variable (n_rows, n_states).
+    """
+    _check_predictable(network, obs)
+    if predicts_exactly(network, obs, method):
+        return exact.forecasts(network, obs)
+    step = method.step if isinstance(method, Factorised) else None
+    return posterior.forecasts(network, obs, step=step, **where)
+
+
+def predicts_exactly(network: CTBN, obs: Observations, method: Method | None = None) -> bool:
+    """Whether prediction is that of the joint chain; otherwise it is that of the assumed-density filter."""
+    if isinstance(method, Factorised):
+        return False
+    states = prod(network.n_states)
+    work = states * (obs.n_trajectories + max(len(s.values) for s in obs.series))
+    return isinstance(method, Exact) or states <= MOST_FILTERED or work <= MOST_WORK
+
+
+def _check_predictable(network: CTBN, obs: Observations) -> None:
+    posterior.check_same_variables(network, obs)
+    if obs.interventions is not None:
+        raise ParameterError("data with interventions cannot be scored yet; leave out the trajectories that have some")

@@ -15,6 +15,7 @@ from ctbnlearn.arguments import one_of
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.ragged import owner
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.contract import Effort, PathRates
 from ctbnlearn.inference.engine import PathEngine, default_step
@@ -107,6 +108,28 @@ def predictive(
     """
     check_same_variables(network, obs)
     return _engine(network, obs, step, precision, device).predictive(PathRates.of_network(network))
+
+
+def forecasts(
+    network: CTBN, obs: Observations, *, step: float | None = None, precision: str = "auto", device: str = "auto"
+) -> list[FloatArray]:
+    """State probabilities at every value seen given what was seen at earlier times: per variable (n_rows, n_states).
+
+    The assumed-density filter of `predictive`.
+    """
+    check_same_variables(network, obs)
+    visits = [np.unique(np.concatenate(t)) for t in zip(*(np.split(s.times, s.offsets[1:-1]) for s in obs.series))]
+    grid = np.repeat(obs.end[:, None], max(1, max(map(len, visits))), axis=1)
+    for row, times in zip(grid, visits):
+        row[: len(times)] = times
+    engine = _engine(network, obs, step, precision, device, queries=grid)
+    found = engine.forecasts(PathRates.of_network(network))
+    out = []
+    for i, (v, s) in enumerate(zip(network.variables, obs.series)):
+        who = owner(s.offsets)
+        place = np.array([int(np.searchsorted(visits[b], t)) for b, t in zip(who, s.times)], np.int64)
+        out.append(found[who, place, i, : v.n_states])
+    return out
 
 
 def path_log_density(network: CTBN, paths: Paths) -> float:

@@ -5,17 +5,21 @@ Exact but for the error of a finite number of sweeps, whatever the network and h
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.posterior import check_same_variables
 from ctbnlearn.inference.timeline import query_grid
 from ctbnlearn.model.ctbn import CTBN
+
+if TYPE_CHECKING:
+    from ctbnlearn.inference import path_state
 
 SWEEPS, BURN_IN = 400, 50
 
@@ -53,15 +57,46 @@ def smooth(
     >>> smooth(net, obs, [0.0, 1.5, 3.0], sweeps=20)["x7"].shape
     (2, 3, 2)
     """
-    from ctbnlearn.inference import gibbs, path_state
+    from ctbnlearn.inference import path_state
 
     check_same_variables(network, obs)
     whole(sweeps, "sweeps", 1)
     whole(burn_in, "burn_in", 0)
     grid = query_grid(times, obs.start, obs.ids)
+    cards = list(network.n_states)
+    out = [np.zeros((*grid.shape, card)) for card in cards]
+    order = np.argsort(grid, axis=1)
+    queries = np.take_along_axis(grid, order, axis=1)
+    counts = np.zeros((len(grid), len(cards), grid.shape[1], max(cards)))
+    for paths in path_draws(network, obs, grid.max(1, initial=-np.inf), sweeps, burn_in, rng):
+        path_state.look(paths, queries, counts)
+    for i, card in enumerate(cards):
+        np.put_along_axis(out[i], order[..., None], counts[:, i, :, :card] / sweeps, axis=1)
+    return {v.name: p for v, p in zip(network.variables, out)}
+
+
+def end_states(
+    network: CTBN, obs: Observations, sweeps: int = SWEEPS, burn_in: int = BURN_IN, rng: Any = 0
+) -> IntArray:
+    """Joint states drawn at the end of every trajectory given all evidence, (sweeps, n_trajectories, n_variables)."""
+    from ctbnlearn.inference import path_state
+
+    out = np.empty((sweeps, obs.n_trajectories, len(network.variables)), np.int32)
+    for k, paths in enumerate(path_draws(network, obs, obs.end, sweeps, burn_in, rng)):
+        counts = np.zeros((obs.n_trajectories, len(network.variables), 1, max(network.n_states)))
+        path_state.look(paths, obs.end[:, None], counts)
+        out[k] = counts[:, :, 0].argmax(-1)
+    return out
+
+
+def path_draws(
+    network: CTBN, obs: Observations, last: FloatArray, sweeps: int, burn_in: int, rng: Any
+) -> Iterator[path_state.Paths]:
+    """Paths drawn given all evidence, one after the other, up to the times `last` (n_trajectories,) or their end."""
+    from ctbnlearn.inference import gibbs, path_state
+
     seen = path_state.gather(obs)
-    last = np.maximum(seen.end, grid.max(1, initial=-np.inf))
-    seen = seen._replace(end=last)  # past the end nothing is seen
+    seen = seen._replace(end=np.maximum(seen.end, last))  # past the end nothing is seen
     cards = list(network.n_states)
     paths = path_state.first_paths(seen, rng)
     net = path_state.make_net(cards, max(map(len, network.parents)), [len(c) for c in network.cims])
@@ -71,16 +106,9 @@ def smooth(
     paths, trouble = gibbs.draw_paths(seen, paths, net, start)
     for i, cim in enumerate(network.cims):
         path_state.set_node(net, cards, i, network.parents[i], cim)
-    out = [np.zeros((*grid.shape, card)) for card in cards]
-    order = np.argsort(grid, axis=1)
-    queries = np.take_along_axis(grid, order, axis=1)
-    counts = np.zeros((len(grid), len(cards), grid.shape[1], max(cards)))
     for k in range(burn_in + sweeps):
         if trouble is not None:
             path_state.refuse(obs.ids[trouble[0]], obs.names[trouble[1]])
         paths, trouble = gibbs.draw_paths(seen, paths, net, start)
         if k >= burn_in and trouble is None:
-            path_state.look(paths, queries, counts)
-    for i, card in enumerate(cards):
-        np.put_along_axis(out[i], order[..., None], counts[:, i, :, :card] / sweeps, axis=1)
-    return {v.name: p for v, p in zip(network.variables, out)}
+            yield paths

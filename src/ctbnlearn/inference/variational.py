@@ -413,23 +413,34 @@ def predictive(evidence: Evidence, tables: AnyTables) -> Array:
 
     Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
     """
+    return _filter(evidence, tables)[1]
 
+
+@compiled
+def forecasts(evidence: Evidence, tables: AnyTables) -> Array:
+    """State probabilities at the grid points given what was seen earlier, as `predictive`: (C + 1, N, S, B)."""
+    return _filter(evidence, tables)[0]
+
+
+def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Array, Array]:
     def advance(q: Array, mean: Mean, dt: Array) -> Array:
         matrix, _ = exponential(mean.off, -mean.leave, dt[None])
         q = jnp.sum(q[:, :, None] * matrix[:, :, :, 0], axis=1)
         return q / jnp.sum(q, axis=1, keepdims=True)
 
-    def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
+    def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         dt, seen = cell
         middle = advance(q, mean_rates(q[:, :, None], tables), 0.5 * dt)
-        q = advance(q, mean_rates(middle[:, :, None], tables), dt) * seen
-        total = jnp.sum(q, axis=1)
-        return q / total[:, None], jnp.sum(jnp.log(total), axis=0)
+        ahead = advance(q, mean_rates(middle[:, :, None], tables), dt)
+        total = jnp.sum(ahead * seen, axis=1)
+        return ahead * seen / total[:, None], (ahead, jnp.sum(jnp.log(total), axis=0))
 
-    q = tables.initial[:, :, None] * evidence.likelihood[0]
-    total = jnp.sum(q, axis=1)
-    _, logs = jax.lax.scan(step, q / total[:, None], (evidence.dt, evidence.likelihood[1:]))
-    return jnp.sum(jnp.log(total), axis=0) + jnp.sum(logs, axis=0) + jnp.sum(evidence.log_scale, axis=0)
+    first = tables.initial[:, :, None] * jnp.ones_like(evidence.likelihood[0])
+    total = jnp.sum(first * evidence.likelihood[0], axis=1)
+    q = first * evidence.likelihood[0] / total[:, None]
+    _, (ahead, logs) = jax.lax.scan(step, q, (evidence.dt, evidence.likelihood[1:]))
+    scale = jnp.sum(evidence.log_scale, axis=0)
+    return jnp.concatenate([first[None], ahead]), jnp.sum(jnp.log(total), axis=0) + jnp.sum(logs, axis=0) + scale
 
 
 @compiled

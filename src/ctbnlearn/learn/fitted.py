@@ -83,10 +83,50 @@ class FittedNetwork:
             )
         return self.smooth(obs, times)
 
+    def risk(self, obs: Observations, target: Mapping[str, Any], within: Any) -> FloatArray:
+        """Probability that a trajectory reaches a state within a time, given everything seen of it.
+
+        Exact on the joint chain where that is small, else by simulation from states drawn at the end of the history:
+        1000 futures each, so that a probability is good to 0.02 or so.
+
+        Parameters
+        ----------
+        obs
+            Observations of the same variables. Time counts from the end of each trajectory's window.
+        target
+            Variable -> its state, or a list of states any of which counts. With several variables all must hold at
+            once.
+        within
+            A time, or several, in the unit of the data.
+
+        Returns
+        -------
+        array (n_trajectories,), or (n_trajectories, n_times) of several times
+            One where the state is known to be reached already.
+
+        Examples
+        --------
+        >>> import ctbnlearn as cl
+        >>> net = cl.random_network(2, rng=0)
+        >>> obs = cl.observe(cl.simulate(net, 50, horizon=5.0, rng=1), n_times=20, rng=2)
+        >>> learner = cl.StructureLearner(inference="exact").fit(obs)
+        >>> learner.risk(obs[:3], {"x0": 1}, within=[0.5, 1.0]).shape
+        (3, 2)
+        """
+        from ctbnlearn.inference.reach import reach
+        from ctbnlearn.learn.targets import as_horizons, as_target
+
+        check_is_fitted(self)
+        horizons = as_horizons(within)
+        found, _ = reach(self.network_, self._seen(obs), as_target(target, self.network_.variables), horizons)
+        return found if np.ndim(within) else found[:, 0]
+
     def score(self, data: Observations | Paths | TableScan, y: Any = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
-        Observations: each given the earlier ones, averaged over the values seen. Paths: log density per transition.
+        Observations: each given the earlier ones, averaged over the values seen; on the joint chain where it is cheap,
+        else, and after factorised methods, by a filter that keeps variables independent given the past. Paths: log
+        density per transition.
         """
         from ctbnlearn.inference import known, posterior
 

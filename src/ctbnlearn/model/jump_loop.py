@@ -182,11 +182,14 @@ def _descend(tree: Any, left: float) -> int:
 
 
 @compiled
-def _begin(tables: Tables, s: Any, work: Work) -> None:
-    """Draw the initial state; set cells and tree."""
+def _begin(tables: Tables, s: Any, work: Work, given: Any) -> None:
+    """Take the initial state that is given, or draw it where that is negative; set cells and tree."""
     states, cells, tree = work.states, work.cells, work.tree
     size = len(tree) // 2
     for i in tables.start_order:
+        if given[i] >= 0:
+            states[i] = given[i]
+            continue
         row = 0
         for k in range(tables.given_offsets[i], tables.given_offsets[i + 1]):
             row = row * tables.cards[tables.given[k]] + states[tables.given[k]]
@@ -245,14 +248,15 @@ def fill(
 ) -> int:
     """Go on simulating until the columns of jumps are full or every trajectory is drawn; returns the jumps written.
 
-    Trajectory k draws from the stream rows[k] and ends after `most` jumps or at `horizon`, whichever comes first.
+    Trajectory k draws from the stream rows[k] and ends after `most` jumps or at `horizon`, whichever comes first. It
+    begins in initial[k]; what is negative there is drawn, and filled in.
     """
     filled = 0
     k, n_jumps, time = work.place[0], work.place[1], work.clock[0]
     while k < len(rows):
         s = rows[k]
         if n_jumps < 0:
-            _begin(tables, s, work)
+            _begin(tables, s, work, initial[k])
             initial[k] = work.states
             n_jumps, time = 0, 0.0
         while n_jumps < most and filled < len(times):

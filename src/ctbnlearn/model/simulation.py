@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctbnlearn.arguments import whole
+from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.errors import ParameterError, SimulationWarning
@@ -80,8 +81,20 @@ def simulate(
     )
 
 
+def simulate_from(network: CTBN, states: IntArray, horizon: float, rng: Any = None) -> Paths:
+    """Draw one trajectory of length `horizon` from each of the given joint states (n_trajectories, n_variables)."""
+    initial, counts, times, nodes, targets, end, _ = _draw(network, len(states), None, horizon, rng, states)
+    window = np.zeros(len(states)), end
+    return Paths(network.variables, initial, offsets_from_counts(counts), times, nodes, targets, *window)
+
+
 def _draw(
-    network: CTBN, n_trajectories: int, n_transitions: int | None, horizon: float | None, rng: Any
+    network: CTBN,
+    n_trajectories: int,
+    n_transitions: int | None,
+    horizon: float | None,
+    rng: Any,
+    states: IntArray | None = None,
 ) -> tuple[NDArray[Any], ...]:
     """Columns of the paths: initial, counts, times, nodes, targets, end and whether the path is absorbed."""
     from ctbnlearn.model.jump_loop import fill, make_tables, make_work  # loads numba
@@ -94,7 +107,9 @@ def _draw(
     most = UNLIMITED if n_transitions is None else n_transitions
     tables = make_tables(network)
     work = make_work(tables)
-    initial = np.empty((n_trajectories, len(network.variables)), np.int32)
+    initial = np.full((n_trajectories, len(network.variables)), -1, np.int32)
+    if states is not None:
+        initial[:] = states
     counts, end = np.empty(n_trajectories, np.int64), np.empty(n_trajectories)
     stuck = np.zeros(n_trajectories, bool)
     parts: list[tuple[NDArray[Any], ...]] = []

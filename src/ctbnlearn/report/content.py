@@ -16,6 +16,7 @@ from ctbnlearn.report.check import probability_matrix
 _EDGE = ("source", "target", "probability", "effect", "effect_low", "effect_high", "sign")
 _RATE = ("parents", "from", "to", "mean", "low", "high")
 _NOISE = ("variable", "parameter", "state", "estimate", "low", "high")
+_BAG = ("source", "target", "probability", "spread", "sign_agreement", "all_data")
 _TRAJECTORY = ("id", "times", "probabilities", "observations")
 
 
@@ -58,6 +59,13 @@ class ReportContent:
         Unit of times, such as "years"; empty: not known.
     noise
         What was learned of observation models: dicts with the keys variable, parameter, state, estimate, low, high.
+    simulated_units
+        Whether the units shown were drawn from the network, so that they are nobody's data.
+    bags, n_bags
+        Edges over resampled units: dicts with the keys source, target, probability (mean over the draws), spread,
+        sign_agreement (may be None) and all_data; and the number of draws.
+    check
+        Prediction of units held out, as `ModelCheck.to_dict` has it; empty: not done.
     """
 
     title: str
@@ -76,6 +84,10 @@ class ReportContent:
     citation: str = ""
     time_unit: str = ""
     noise: Sequence[Mapping[str, Any]] = ()
+    simulated_units: bool = False
+    bags: Sequence[Mapping[str, Any]] = ()
+    n_bags: int = 0
+    check: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = [str(name) for name in self.names]
@@ -113,6 +125,8 @@ class ReportContent:
         for row in self.noise:
             _check_keys(row, _NOISE, "noise")
             self._check_names((row["variable"],), "noise")
+        for row in self.bags:
+            _check_keys(row, _BAG, "bags")
         number = {name: len(labels) for name, labels in zip(self.names, self.states)}
         for unit in self.trajectories or ():
             _check_keys(unit, _TRAJECTORY, "trajectories")

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from ctbnlearn.data.clock import per_unit
 from ctbnlearn.data.files import write_atomic
+from ctbnlearn.report.check_curves import curve_pictures
 from ctbnlearn.report.content import ReportContent
 from ctbnlearn.report.payload import as_script, payload
 
@@ -34,7 +35,7 @@ def write_page(path: str | os.PathLike[str], content: ReportContent) -> None:
 
 def render_page(content: ReportContent) -> str:
     """The page as text; the same content gives the same page."""
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
@@ -42,8 +43,10 @@ def render_page(content: ReportContent) -> str:
 
     values = payload(content)
     scripts = [get_plotlyjs().replace("\r\n", "\n"), _asset("page.js")]
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return template.from_string(_asset("page.html")).render(
+    templates = Environment(
+        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return templates.get_template("page.html").render(
         content=content,
         notes=values["notes"],
         n_units=len(values["units"]),
@@ -53,6 +56,7 @@ def render_page(content: ReportContent) -> str:
         policy=_POLICY + " ".join(_fingerprint(script) for script in scripts),
         version=__version__,
         per_unit=per_unit(content.time_unit),
+        curves=curve_pictures(content.check.get("curves", ())),
     )
 
 

@@ -23,6 +23,7 @@ from ctbnlearn.data.messages import first_line
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.result import exports
+from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.folder import check_target, write_folder
 from ctbnlearn.result.history import History
 from ctbnlearn.result.page import write_report
@@ -40,6 +41,7 @@ EXPORTS = {
     "network.dot": exports.dot,
 }
 FILES = frozenset({MANIFEST, ARRAYS, NETWORK, REPORT, *EXPORTS})
+BAGS = ("mean", "spread", "sign_agreement", "all_data")
 _STORED = ("format", "format_version", "files", "phases", "converged", "units", "checksum")
 
 logger = logging.getLogger(__name__)
@@ -68,7 +70,7 @@ def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
             **{key: value for key, value in result.manifest.items() if key not in _STORED},
             "converged": bool(result.converged),
             "phases": list(result.history.phase),
-            "units": [{"id": u.id, "observations": u.observations} for u in result.units],
+            "units": [{"id": u.id, "observations": u.observations, "simulated": u.simulated} for u in result.units],
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
         manifest = json.loads(_json(manifest))  # as it will be read
@@ -135,6 +137,9 @@ def _arrays(result: Result) -> dict[str, Any]:
     }
     if result.disagreement is not None:
         out["disagreement"] = result.disagreement
+    if result.bags is not None:
+        out["bags/n_bags"] = np.array([result.bags.n_bags])
+        out.update({f"bags/{key}": getattr(result.bags, key) for key in BAGS})
     for i, (sets, weights) in enumerate(zip(result.parent_sets, result.parent_set_weights)):
         out[f"sets/{i}"] = sets.members.astype(np.int32)
         out[f"weights/{i}"] = weights
@@ -180,7 +185,14 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
         bool(manifest["converged"]),
         [_unit(k, entry, arrays, network.names) for k, entry in enumerate(manifest["units"])],
         disagreement=arrays.get("disagreement"),
+        bags=_bags(arrays),
     )
+
+
+def _bags(arrays: Mapping[str, Any]) -> Bags | None:
+    if "bags/n_bags" not in arrays:
+        return None
+    return Bags(int(arrays["bags/n_bags"][0]), **{key: arrays[f"bags/{key}"] for key in BAGS})
 
 
 def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], names: Sequence[str]) -> Unit:
@@ -189,6 +201,7 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
         arrays[f"units/{k}/times"],
         {name: arrays[f"units/{k}/{i}"] for i, name in enumerate(names)},
         {name: [(t, value) for t, value in seen] for name, seen in entry["observations"].items()},
+        bool(entry.get("simulated", False)),
     )
 
 

@@ -14,6 +14,7 @@ CITATION = (
     "from Incomplete Data. Advances in Neural Information Processing Systems 32."
 )
 MOST_SETS = 20  # parent sets shown per variable
+BAGGED_EDGE = 0.1  # edges of less probability, averaged and from all data, are not listed again
 LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
 
 
@@ -68,7 +69,20 @@ def report_values(result: Result) -> dict[str, Any]:
         "citation": CITATION,
         "time_unit": result.time_unit or "",
         "noise": result.noise_parameters,
+        "simulated_units": bool(result.units) and all(u.simulated for u in result.units),
+        "bags": bag_rows(result),
+        "n_bags": 0 if result.bags is None else result.bags.n_bags,
+        "check": manifest.get("check") or {},
     }
+
+
+def bag_rows(result: Result) -> list[dict[str, Any]]:
+    """Edges of notable probability with what resampling of units says of them; none where units were not resampled."""
+    if result.bags is None:
+        return []
+    given = result.manifest.get("adjusted_for", ())
+    rows = [edge for edge in result.edges.to_pylist() if edge["source"] not in given]
+    return [edge for edge in rows if max(edge["probability"], edge["all_data"]) >= BAGGED_EDGE]
 
 
 def summary(result: Result) -> dict[str, str]:

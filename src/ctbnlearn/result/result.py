@@ -14,6 +14,7 @@ from ctbnlearn.data.noise import NoiseModel, noise_from_dict
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.effects import UNKNOWN, Effect, edge_effect
 from ctbnlearn.result.history import History
 from ctbnlearn.result.rate_table import RateTable
@@ -56,6 +57,8 @@ class Result:
         convergence, warnings in words.
     disagreement : (n, n) or None
         By how much the chains of sampling differ on the probability of every edge.
+    bags : Bags or None
+        Where units were resampled (`Bagged`): spread and agreement of signs; `edge_probabilities` are averages then.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class Result:
     units: Sequence[Unit] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict)
     disagreement: FloatArray | None = None
+    bags: Bags | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -97,6 +101,8 @@ class Result:
         p = self.edge_probabilities
         if p.shape != (n, n) or not ((p >= 0) & (p <= 1)).all() or p.diagonal().any():
             raise ParameterError(f"edge_probabilities must be {n} x {n} with values from 0 to 1 and a zero diagonal")
+        if self.bags is not None and self.bags.mean.shape != (n, n):
+            raise ParameterError(f"bags must be {n} x {n}")
         if self.disagreement is not None and self.disagreement.shape != (n, n):
             raise ParameterError(f"disagreement must be {n} x {n}, not {self.disagreement.shape}")
         lengths = [len(self.parent_sets), len(self.parent_set_weights), len(self.remaining), len(self.rate_tables)]
@@ -178,6 +184,8 @@ class Result:
         way the target moves. An effect is that under the most probable parent set with the edge; it is empty where no
         rates are kept under such a set, as for edges of little probability. `ctbnlearn.result.effects` has the
         definitions.
+
+        Where units were resampled, also spread, sign_agreement and all_data, as in `Bags`.
         """
         import pyarrow as pa
 
@@ -201,6 +209,11 @@ class Result:
             columns[name] = pa.array(values, mask=np.isnan(values))
         columns["sign"] = pa.array(sign[source, target].tolist(), pa.string())
         order_of_columns = ["source", "target", "probability", "effect", "effect_low", "effect_high", "sign", "speed"]
+        if self.bags is not None:
+            for name in ("spread", "sign_agreement", "all_data"):
+                values = getattr(self.bags, name)[source, target]
+                columns[name] = pa.array(values, mask=np.isnan(values))
+                order_of_columns.append(name)
         return pa.table({name: columns[name] for name in order_of_columns})
 
     def rates(self, name: str, level: float = 0.95) -> list[dict[str, Any]]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.clock import NO_CLOCK
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
-from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.observations import Observations, observe
 from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.model.simulation import simulate
 
 POINTS = 101
+SIMULATED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +39,21 @@ class Unit:
         Variable -> (m, n_states).
     observations
         Variable -> list of (time, label or number) seen.
+    simulated
+        Whether it was drawn from the network: no unit of the data.
     """
 
     id: str
     times: FloatArray
     probabilities: Mapping[str, FloatArray]
     observations: Mapping[str, Sequence[tuple[float, Any]]]
+    simulated: bool = False
 
 
 def smooth_units(
-    network: CTBN, obs: Observations | TableScan, ids: Sequence[str] | None = None, method: Method | None = None
+    network: CTBN, obs: Observations | TableScan, ids: Sequence[str], method: Method | None = None
 ) -> list[Unit]:
-    """Smooth a few trajectories under a network.
+    """Smooth a few trajectories under a network; they are data of single units, so nobody's by default.
 
     Parameters
     ----------
@@ -56,7 +62,7 @@ def smooth_units(
     obs
         The data.
     ids
-        Names of the trajectories as text; default the first three.
+        Names of the trajectories as text.
     method
         How the fit inferred paths.
     """
@@ -79,10 +85,30 @@ def smooth_units(
     ]
 
 
-def check_units(ids: Sequence[Any], chosen: Sequence[str] | None) -> dict[str, int]:
-    """Numbers of the chosen trajectories by name as text, the first three by default."""
-    if chosen is None:
-        return {str(name): k for k, name in enumerate(ids[:3])}
+def simulated_units(network: CTBN, obs: Observations, method: Method | None = None, seed: int = 0) -> list[Unit]:
+    """Units drawn from a network and seen as often, for as long and through the same noise as those of the data are.
+
+    Parameters
+    ----------
+    network, obs, method
+        As in `smooth_units`; of the data only the median length and the median number of values count.
+    seed
+        Seed of the draws.
+    """
+    span = float(np.median(obs.end - obs.start))
+    if not span > 0:
+        return []
+    values = np.max([np.diff(s.offsets) for s in obs.series], axis=0)
+    models = {v.name: s.noise for v, s in zip(obs.variables, obs.series) if not isinstance(s.noise, RawLikelihoods)}
+    drawn = simulate(network, SIMULATED, horizon=span, rng=seed)
+    seen = observe(drawn, n_times=max(1, int(np.median(values))), noise=models, rng=seed)
+    names = [f"simulated {k + 1}" for k in range(SIMULATED)]
+    units = smooth_units(network, replace(seen, ids=names, clock=NO_CLOCK), names, method)
+    return [replace(unit, simulated=True) for unit in units]
+
+
+def check_units(ids: Sequence[Any], chosen: Sequence[str]) -> dict[str, int]:
+    """Numbers of the chosen trajectories by name as text."""
     place = {str(name): k for k, name in enumerate(ids)}
     unknown = [name for name in chosen if name not in place]
     if unknown:
