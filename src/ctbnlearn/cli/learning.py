@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +19,7 @@ from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.errors import DataWarning, ParameterError
+from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.result.archive import check_result_target
 from ctbnlearn.result.manifest import plain
@@ -85,8 +87,21 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
             warned = [*remarks, *result.manifest["warnings"]]
             result = replace(result, manifest={**result.manifest, "warnings": warned})
         progress.phase(f"writing {out}")
-        result.save(out)
+        save(result, out)
     return tell(result, out, quiet, as_json)
+
+
+def save(result: Result, out: Path) -> None:
+    """Save a result; where that fails, keep what was learned in a folder for temporary files, and say so."""
+    try:
+        result.save(out)
+    except CtbnlearnError as problem:
+        rescue = Path(tempfile.gettempdir()) / f"ctbnlearn-{os.getpid()}-{out.name}"
+        try:
+            result.save(rescue)
+        except CtbnlearnError:
+            raise problem from None
+        raise DataError(f"{problem}. What was learned is kept in {rescue}; move it where it belongs") from None
 
 
 def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tuple[Paths | Observations, list[str]]:

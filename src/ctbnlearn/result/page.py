@@ -19,10 +19,17 @@ LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
 
 def write_report(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the report of a result as one HTML page."""
-    from ctbnlearn.report.content import ReportContent
-    from ctbnlearn.report.page import write_page
+    from ctbnlearn.data.files import write_atomic
 
-    write_page(path, ReportContent(**report_values(result)))
+    write_atomic(path, render_report(result))
+
+
+def render_report(result: Result) -> str:
+    """The report of a result as the text of an HTML page."""
+    from ctbnlearn.report.content import ReportContent
+    from ctbnlearn.report.page import render_page
+
+    return render_page(ReportContent(**report_values(result)))
 
 
 def report_values(result: Result) -> dict[str, Any]:
