@@ -28,6 +28,7 @@ from ctbnlearn.result.unit import Unit, check_units, smooth_units
 
 NOT_CONVERGED = 3
 SHOWN = 0.1  # edges below this probability are not printed
+SENTENCES = 4  # of an edge that are
 
 
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
@@ -179,7 +180,7 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
             }
         )
     elif not quiet:
-        for line in edge_lines(edges):
+        for line in edge_lines(result, edges):
             print(line)
         if given:
             print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
@@ -194,18 +195,15 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     return 0
 
 
-def edge_lines(edges: list[dict[str, Any]]) -> list[str]:
-    """Edges as an aligned table."""
+def edge_lines(result: Result, edges: list[dict[str, Any]]) -> list[str]:
+    """Edges as an aligned table, and below each what it does."""
     if not edges:
         return [f"no edge has a probability above {SHOWN}"]
     width = max(6, *(len(visible(e[side])) for e in edges for side in ("source", "target")))
-    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability  effect (95 % interval)"]
+    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability"]
     for e in edges:
-        effect = ""
-        if e["effect"] is not None:
-            effect = f"{e['effect']:+.2f} ({e['effect_low']:+.2f} to {e['effect_high']:+.2f})"
-        name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
-        lines.append(f"{name}  {e['probability']:11.3f}  {effect}".rstrip())
+        lines.append(f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}  {e['probability']:11.3f}")
+        lines += [f"{'':>{width}}    {visible(text)}" for text in result.explain(e["source"], e["target"])[:SENTENCES]]
     return lines
 
 

@@ -47,8 +47,20 @@ class Factor(NamedTuple):
         return self.low > 1 or self.high < 1
 
     def __str__(self) -> str:
-        interval = f"({self.low:.2g} to {self.high:.2g})"
-        return f"{self.start} → {self.end} {self.factor:.2g} times as fast {interval}"
+        interval = f"({two_digits(self.low)} to {two_digits(self.high)})"
+        return f"{self.start} → {self.end} {two_digits(self.factor)} times as fast {interval}"
+
+
+def two_digits(number: float) -> str:
+    """Two digits that count, written out as far as they can be read.
+
+    Examples
+    --------
+    >>> two_digits(4.84), two_digits(131.2), two_digits(0.0123), two_digits(2.5e7)
+    ('4.8', '130', '0.012', '2.5e+07')
+    """
+    rounded = float(f"{number:.2g}")
+    return f"{rounded:.0f}" if 100 <= rounded < 1e6 else f"{rounded:.2g}"
 
 
 def edge_factors(table: RateTable, source: int, variables: Sequence[Variable], target: int) -> list[Factor]:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn import __version__
 from ctbnlearn.result.result import Result
 
 CITATION = (
-    "Linzner, D., Schmidt, M. & Koeppl, H. (2019). Scalable Structure Learning of Continuous-Time Bayesian Networks "
-    "from Incomplete Data. Advances in Neural Information Processing Systems 32."
+    "The software: The ctbnlearn developers. ctbnlearn, version {version} (computer software).\n"
+    "The method: Linzner, D., Schmidt, M. & Koeppl, H. (2019). Scalable Structure Learning of Continuous-Time Bayesian "
+    "Networks from Incomplete Data. Advances in Neural Information Processing Systems 32."
 )
 MOST_SETS = 20  # parent sets shown per variable
 LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
@@ -57,7 +59,7 @@ def report_values(result: Result) -> dict[str, Any]:
         "states": [[str(state) for state in v.states] for v in result.variables],
         "edge_probabilities": np.array(result.edge_probabilities),
         "edges": [
-            e
+            {**e, "words": result.explain(e["source"], e["target"])}
             for e in result.edges.to_pylist()
             if e["probability"] >= LIGHTEST_EDGE and e["source"] not in manifest.get("adjusted_for", ())
         ],
@@ -72,10 +74,18 @@ def report_values(result: Result) -> dict[str, Any]:
             {"id": u.id, "times": u.times, "probabilities": u.probabilities, "observations": u.observations}
             for u in result.units
         ],
-        "citation": CITATION,
+        "citation": CITATION.format(version=manifest.get("version", __version__)),
         "time_unit": result.time_unit or "",
+        "time_label": time_label(result),
+        "dwell": [result.dwell_times(name) for name in result.names],
         "noise": result.noise_parameters,
     }
+
+
+def time_label(result: Result) -> str:
+    """What stands at the axis of time: the name of its column where it is known, and the unit."""
+    column = str(result.manifest.get("settings", {}).get("reading", {}).get("time") or "time")
+    return f"{column} ({result.time_unit})" if result.time_unit else column
 
 
 def summary(result: Result) -> dict[str, str]:
