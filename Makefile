@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: venv demo test test-all test-browser lint bench clean
+.PHONY: venv demo test test-all test-browser lint docs bench clean
 
 venv: $(STAMP)
 
@@ -13,7 +13,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(STAMP)
 
-demo: venv
+# the demo needs the package alone; what it installs is left as it is by `venv`
+demo:
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@[ -x $(BIN)/ctbnlearn ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	$(BIN)/ctbnlearn demo --out ctbnlearn-demo
 
 test: venv
@@ -33,6 +36,16 @@ lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# the documentation, as docs/_build/html; tutorials run while it is built, and a warning is an error
+docs: $(STAMP)-docs
+	rm -rf docs/_build docs/reference/generated
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+$(STAMP)-docs: pyproject.toml | venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $(STAMP)-docs
 
 bench: venv benchmarks/peers/.venv
 	$(BIN)/python benchmarks/run.py

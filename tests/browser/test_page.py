@@ -167,6 +167,66 @@ def test_pointing_at_a_node_tells_its_parents_and_rates(browser, pages):
     assert ": 1.5 if" in text
 
 
+def click(browser, trace: str, point: int) -> None:
+    """Click a point of the network, as plotly tells the page."""
+    browser.execute_script(
+        "const plot = document.getElementById('network-plot');"
+        "const t = plot.data.find((trace) => trace.name === arguments[0]);"
+        "plot.emit('plotly_click', {points: [{customdata: t.customdata[arguments[1]]}]});",
+        trace,
+        point,
+    )
+
+
+def in_view(browser, selector: str) -> bool:
+    return browser.execute_script(
+        "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+        "return box.bottom > 0 && box.top < innerHeight;",
+        selector,
+    )
+
+
+def test_clicking_an_edge_goes_to_its_sentence(browser, pages):
+    show(browser, pages["small"])
+    click(browser, "middles", 0)
+    wait(lambda: in_view(browser, "#edge-table tr.chosen"), "scrolled to the edge")
+    cells = browser.execute_script(
+        "return [...document.querySelector('#edge-table tr.chosen').cells].map((e) => e.textContent)"
+    )
+    assert cells[:3] == ["rain", "soil", "0.990"]
+    assert cells[3] == "When rain = rain rather than dry: dry → soil 3 times as fast (2 to 4)."
+    click(browser, "nodes", 2)
+    wait(lambda: in_view(browser, "#variable"), "scrolled to the variable")
+    assert browser.execute_script("return document.getElementById('variable').value") == "2"
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+
+
+def test_arrows_have_the_colours_of_the_legend(browser, pages):
+    show(browser, pages["small"])
+    slide(browser, 0.0)
+    colours = browser.execute_script(
+        "const plot = document.getElementById('network-plot');"
+        "return plot.data.find((t) => t.name === 'heads').marker.color.map((c) => c.split(',').slice(0, 3).join(','))"
+    )
+    up, down = browser.execute_script(
+        "return ['.up', '.down'].map((c) => getComputedStyle(document.querySelector('.legend ' + c)).backgroundColor)"
+    )
+    signs = browser.execute_script(
+        "return [...document.querySelectorAll('#edge-table tbody tr')].slice(0, 4).map((r) => r.lastChild.textContent)"
+    )
+    wanted = [{"+": up, "−": down}[sign] for sign in signs]
+    assert [c.replace("rgba", "rgb") + ")" for c in colours] == wanted
+
+
+def test_tables_are_not_clipped_on_a_desk(browser, pages):
+    show(browser, pages["small"], 1400)
+    clipped = browser.execute_script(
+        "return [...document.querySelectorAll('.box')].filter((e) => e.scrollWidth > e.clientWidth + 1)"
+        ".map((e) => e.innerHTML.slice(0, 60))"
+    )
+    assert clipped == []
+
+
 def test_choosing_a_variable_and_filtering_edges(browser, pages):
     show(browser, pages["small"])
     choose = (

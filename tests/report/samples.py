@@ -38,6 +38,8 @@ def small(names: Any = ("rain", "soil", "growth", "pests", "harvest")) -> Report
                 "sign": np.sign(value),
             }
         )
+    sentence = f"When {names[0]} = {names[0]} rather than dry: dry → {names[1]} 3 times as fast (2 to 4)."
+    edges[0]["words"] = [sentence]
     times = np.linspace(0.0, 4.0, 30)
     share = 0.5 + 0.5 * np.sin(times)
     return ReportContent(
@@ -75,6 +77,8 @@ def small(names: Any = ("rain", "soil", "growth", "pests", "harvest")) -> Report
             }
         ],
         citation=f"Somebody (2024). {names[1]}",
+        dwell={names[0]: [{"parents": {names[1]: "dry"}, "state": names[0], "mean": 0.5}]},
+        time_label=f"{names[2]} (years)",
     )
 
 

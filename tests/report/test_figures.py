@@ -199,3 +199,47 @@ def test_figures_load_on_first_use_only():
     code = "import ctbnlearn, sys; print(*[m for m in ('jax', 'matplotlib', 'plotly', 'jinja2') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+@pytest.fixture(scope="module")
+def learned():
+    net = cl.random_network(4, coupling=-0.8, rng=5)
+    return cl.StructureLearner(max_parents=2).fit(cl.simulate(net, 200, n_transitions=10, rng=1)).result_
+
+
+def test_figures_take_a_result(learned):
+    alone = plot.plot_edge_probabilities(learned)
+    given = plot.plot_edge_probabilities(learned.edge_probabilities, learned.names)
+    assert [t.get_text() for t in alone.texts] == [t.get_text() for t in given.texts]
+    name = learned.names[0]
+    assert plot.plot_parent_sets(learned, name=name).get_title() == f"Parents of {name}"
+    assert plot.plot_rates(learned, name=name).get_title() == f"Rates of {name}"
+    assert plot.plot_convergence(learned).get_xlabel() == "step"
+
+
+def test_arrows_of_a_result_are_coloured_by_sign(learned):
+    from matplotlib.colors import to_hex
+
+    from ctbnlearn.report.network import SIGNED
+
+    ax = plot.plot_network(learned)
+    edges = [e for e in learned.edges.to_pylist() if e["probability"] >= 0.5]
+    arrows = [p for p in ax.patches if isinstance(p, FancyArrowPatch)]
+    assert sorted(to_hex(a.get_edgecolor()) for a in arrows) == sorted(SIGNED[e["sign"]] for e in edges)
+    assert {e["sign"] for e in edges} >= {"+"} or {e["sign"] for e in edges} >= {"-"}
+    assert len(ax.get_legend().get_texts()) == len({e["sign"] for e in edges}) + 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda r: plot.plot_rates(r, name="nobody"), "say which variable is drawn"),
+        (lambda r: plot.plot_trajectory(r), "holds no units"),
+        (lambda r: plot.plot_network(r.edge_probabilities), "names"),
+        (lambda r: plot.plot_rates(np.ones((1, 2, 2))), "states"),
+        (lambda r: plot.plot_trajectory([0.0]), "probabilities and states"),
+    ],
+)
+def test_figures_say_what_is_missing(learned, draw, message):
+    with pytest.raises(ParameterError, match=message):
+        draw(learned)

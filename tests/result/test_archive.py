@@ -31,7 +31,7 @@ WRITTEN = archive.FILES - {archive.REPORT}  # the report is not read back
 def _quick_report():
     """Any text for a report: its page has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(archive, "write_report", lambda result, path: path.write_text("report"))
+        patch.setattr(archive, "render_report", lambda result: "report")
         yield
 
 
@@ -134,13 +134,43 @@ def test_a_learned_result_survives_and_moves(result, tmp_path):
 
 
 def test_a_report_that_cannot_be_drawn_does_not_cost_the_result(result, tmp_path, monkeypatch, caplog):
-    def fail(result, path):
+    def fail(*_):
         raise ImportError("No module named 'plotly'")
 
-    monkeypatch.setattr(archive, "write_report", fail)
+    monkeypatch.setattr(archive, "render_report", fail)
     result.save(tmp_path / "r")
     assert_same(cl.load_result(tmp_path / "r"), result)
     assert "no report.html was written (No module named 'plotly')" in caplog.text
+
+
+def test_a_complete_result_is_not_replaced_by_one_without_its_report(result, tmp_path, monkeypatch):
+    result.save(tmp_path / "r")
+
+    def fail(*_):
+        raise ModuleNotFoundError("No module named 'plotly'")
+
+    monkeypatch.setattr(archive, "render_report", fail)
+    with pytest.raises(cl.CtbnlearnError, match="the complete result that is there is kept"):
+        result.save(tmp_path / "r")
+    assert (tmp_path / "r" / archive.REPORT).read_text() == "report"
+
+
+def test_a_full_disk_at_the_report_is_an_error_and_the_old_result_stays(result, tmp_path, monkeypatch):
+    result.save(tmp_path / "r")
+    write = Path.write_text
+
+    def full(path, content, **how):
+        if path.name == archive.REPORT:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content, **how)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(cl.CtbnlearnError, match="No space left on device"):
+        result.save(tmp_path / "r")
+    with pytest.raises(cl.CtbnlearnError, match="No space left on device"):
+        result.save(tmp_path / "fresh")
+    assert (tmp_path / "r" / archive.REPORT).read_text() == "report"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r"]
 
 
 def test_the_report_may_be_written_anew(result, tmp_path):

@@ -17,11 +17,12 @@ app = typer.Typer(
 OUT = typer.Option("--out", "-o", metavar="DIR", help="Folder for the result; a result that is there is replaced.")
 QUIET = typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")
 JSON = typer.Option("--json", help="Print one JSON object and nothing else.")
-SEED = typer.Option("--seed", min=0, help="Seed of the random numbers.")
+SEED = typer.Option("--seed", min=0, help="Seed of the random numbers. Default: learn always uses the same.")
 NOISE = typer.Option(
     "--noise",
     metavar="[VARIABLE=]MODEL",
-    help="How values were measured: gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state), labels:ERROR, or "
+    help="How values were measured (default: labels, seen exactly): "
+    "gaussian:VARIANCE[:VALUE,VALUE,...] (one value a state), labels:ERROR, or "
     "threshold[:MEAN:SD] and log-threshold[:MEAN:SD] (two states: under, over). Learned: levels:N or log-levels:N "
     "(N levels of a number, or auto), poisson:N (of a count), labels. May be repeated; without a variable it holds for "
     "all.",
@@ -35,23 +36,32 @@ CUT = typer.Option(
     help="Cut a measured column into states: under A, A to B, B and over. May be repeated.",
 )
 ORDERED = typer.Option(
-    "--ordered", metavar="VARIABLE=A,B,C", help="States of a variable in their order. May be repeated."
+    "--ordered",
+    metavar="VARIABLE=A,B,C",
+    help="States of a variable in their order. May be repeated. Default: numbers by size; words have no order.",
 )
 TIME_UNIT = typer.Option(
     "--time-unit",
     metavar="UNIT",
-    help="seconds, minutes, hours, days, weeks, months or years: what dates are counted in, or what numbers mean.",
+    help="seconds, minutes, hours, days, weeks, months or years: what dates are counted in, or what numbers mean. "
+    "Default: chosen by the span of the dates; for numbers none.",
 )
-TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Guessed from usual names.")
-TIME = typer.Option(help="Column of times, numbers or dates (2024-03-31, 2024-03-31T14:30). Guessed from usual names.")
+TRAJECTORY = typer.Option(help="Column that names the trajectory of a row. Default: guessed from common names.")
+TIME = typer.Option(
+    help="Column of times, numbers or dates (2024-03-31, 2024-03-31T14:30). Default: guessed from common names."
+)
 VARIABLES = typer.Option(metavar="A,B,C", help="Variables to read. Default: every other column.")
-FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyagrum.")
+FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyagrum. Default: auto.")
 START = typer.Option(metavar="COLUMN|NUMBER|DATE", help="Start of the trajectories. Default: their first row.")
 END = typer.Option(metavar="COLUMN|NUMBER|DATE", help="End of the trajectories. Default: their last row.")
-SORT = typer.Option("--sort", help="Sort rows by time instead of complaining.")
-WORKERS = typer.Option("--workers", metavar="N", min=1, help="Sample in so many processes; default: in threads.")
-DASK = typer.Option("--dask", metavar="ADDRESS", help="Sample on the Dask cluster whose scheduler is there.")
-CONFIG = typer.Option(metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others.")
+SORT = typer.Option("--sort", help="Sort rows by time. Default: refuse rows that are out of order.")
+WORKERS = typer.Option("--workers", metavar="N", min=1, help="Sample in so many processes. Default: in threads.")
+DASK = typer.Option(
+    "--dask", metavar="ADDRESS", help="Sample on the Dask cluster whose scheduler is there. Default: here."
+)
+CONFIG = typer.Option(
+    metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others. Default: none."
+)
 
 
 def _words(text: str | None) -> list[str] | None:
@@ -113,31 +123,44 @@ def learn(
     time: Annotated[str | None, TIME] = None,
     variables: Annotated[str | None, VARIABLES] = None,
     format: Annotated[str | None, FORMAT] = None,
-    complete: Annotated[bool, typer.Option("--complete", help="No transition went unseen: rows are jumps.")] = False,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="No transition went unseen: rows are jumps. Default: rows are glimpses.")
+    ] = False,
     noise: Annotated[list[str] | None, NOISE] = None,
     levels: Annotated[list[str] | None, LEVELS] = None,
     cut: Annotated[list[str] | None, CUT] = None,
     ordered: Annotated[list[str] | None, ORDERED] = None,
     adjacent: Annotated[
         list[str] | None,
-        typer.Option("--adjacent", metavar="A,B", help="Variables that move between neighbouring states only."),
+        typer.Option(
+            "--adjacent", metavar="A,B", help="Variables that move between neighbouring states only. Default: none."
+        ),
     ] = None,
     time_unit: Annotated[str | None, TIME_UNIT] = None,
-    max_parents: Annotated[int | None, typer.Option(min=0, help="Largest number of parents.")] = None,
-    candidates: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Only these edges; columns source, target.")
+    max_parents: Annotated[
+        int | None, typer.Option(min=0, show_default=False, help="Largest number of parents. Default: 2.")
     ] = None,
-    forbidden: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there.")] = None,
-    required: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there.")] = None,
+    candidates: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Only these edges; columns source, target. Default: all.")
+    ] = None,
+    forbidden: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Edges that must not be there. Default: none.")
+    ] = None,
+    required: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Edges that must be there. Default: none.")
+    ] = None,
     exogenous: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Variables that nothing drives: no edges into them.")
+        str | None,
+        typer.Option(
+            metavar="A,B", help="Variables that nothing drives: no edges into them. Default: those that never change."
+        ),
     ] = None,
     adjust_for: Annotated[
         list[str] | None,
         typer.Option(
             "--adjust-for",
             metavar="A,B",
-            help="Variables such as sex or centre: parents of all others, not counted in --max-parents.",
+            help="Variables such as sex or centre: parents of all others, not counted in --max-parents. Default: none.",
         ),
     ] = None,
     interventions: Annotated[
@@ -145,15 +168,22 @@ def learn(
         typer.Option(
             metavar="FILE.csv",
             help="When variables were set from outside; columns trajectory (as in DATA), start, end, variable and, "
-            "where known, value.",
+            "where known, value. Default: none.",
         ),
     ] = None,
     inference: Annotated[
-        str | None, typer.Option(help="auto, sampling, exact, star or mean_field: how paths are inferred.")
+        str | None,
+        typer.Option(help="auto, sampling, exact, blocks, star or mean_field: how paths are inferred. Default: auto."),
     ] = None,
-    sweeps: Annotated[int | None, typer.Option(min=1, help="Sweeps of every chain at most, of sampling.")] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Sweeps of every chain of sampling at most. Default: as many as take a minute, 200 to 6000."
+        ),
+    ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Rounds of EM at most, with --inference star, exact or mean_field.")
+        int | None,
+        typer.Option(min=1, help="Rounds of EM at most, with --inference star, exact or mean_field. Default: 50."),
     ] = None,
     bags: Annotated[
         int | None,
@@ -163,7 +193,7 @@ def learn(
         str | None,
         typer.Option(
             metavar="ID,ID",
-            help="Trajectories drawn in the report, whose data the result then holds; default: simulated ones.",
+            help="Trajectories drawn in the report, whose data the result then holds. Default: simulated ones.",
         ),
     ] = None,
     start: Annotated[str | None, START] = None,
@@ -172,7 +202,8 @@ def learn(
     config: Annotated[Path | None, CONFIG] = None,
     seed: Annotated[int | None, SEED] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the state of every round there, to go on from.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the state of every round there, to go on from. Default: not kept."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")] = False,
     workers: Annotated[int | None, WORKERS] = None,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from ctbnlearn.cli.settings import Settings
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.scan import TableScan
-from ctbnlearn.errors import DataWarning, ParameterError
+from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.archive import check_result_target
@@ -29,6 +31,7 @@ from ctbnlearn.result.unit import Unit, check_units, simulated_units, smooth_uni
 
 NOT_CONVERGED = 3
 SHOWN = 0.1  # edges below this probability are not printed
+SENTENCES = 4  # of an edge that are
 
 
 SOME = 200  # trajectories of a scan that are read to draw units like them
@@ -110,8 +113,21 @@ def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None
             warned = [*remarks, *result.manifest["warnings"]]
             result = replace(result, manifest={**result.manifest, "warnings": warned})
         progress.phase(f"writing {out}")
-        result.save(out)
+        save(result, out)
     return tell(result, out, quiet, as_json)
+
+
+def save(result: Result, out: Path) -> None:
+    """Save a result; where that fails, keep what was learned in a folder for temporary files, and say so."""
+    try:
+        result.save(out)
+    except CtbnlearnError as problem:
+        rescue = Path(tempfile.gettempdir()) / f"ctbnlearn-{os.getpid()}-{out.name}"
+        try:
+            result.save(rescue)
+        except CtbnlearnError:
+            raise problem from None
+        raise DataError(f"{problem}. What was learned is kept in {rescue}; move it where it belongs") from None
 
 
 def _read(
@@ -215,7 +231,7 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
             }
         )
     elif not quiet:
-        for line in edge_lines(edges):
+        for line in edge_lines(result, edges):
             print(line)
         if given:
             print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
@@ -230,20 +246,18 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
     return 0
 
 
-def edge_lines(edges: list[dict[str, Any]]) -> list[str]:
-    """Edges as an aligned table."""
+def edge_lines(result: Result, edges: list[dict[str, Any]]) -> list[str]:
+    """Edges as an aligned table, and below each what it does."""
     if not edges:
         return [f"no edge has a probability above {SHOWN}"]
     width = max(6, *(len(visible(e[side])) for e in edges for side in ("source", "target")))
     spread = " ± bags" if "spread" in edges[0] else ""
-    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability{spread}  effect (95 % interval)"]
+    lines = [f"{'source':>{width}} -> {'target':<{width}}  probability{spread}"]
     for e in edges:
-        effect = ""
-        if e["effect"] is not None:
-            effect = f"{e['effect']:+.2f} ({e['effect_low']:+.2f} to {e['effect_high']:+.2f})"
-        name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
         over_bags = f" ± {e['spread']:.2f}" if "spread" in e else ""
-        lines.append(f"{name}  {e['probability']:11.3f}{over_bags}  {effect}".rstrip())
+        name = f"{visible(e['source']):>{width}} -> {visible(e['target']):<{width}}"
+        lines.append(f"{name}  {e['probability']:11.3f}{over_bags}")
+        lines += [f"{'':>{width}}    {visible(text)}" for text in result.explain(e["source"], e["target"])[:SENTENCES]]
     return lines
 
 

@@ -51,13 +51,14 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "memory": ("text such as 4GB", str),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
+MAX_PARENTS = 2  # where neither an option nor the file gives it
 FOREIGN = ("pyctbn", "pyagrum")
 FORMATS = ("auto", "wide", "events", *FOREIGN)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was told.
+    """The settings of a run.
 
     Attributes
     ----------
@@ -91,52 +92,53 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
     given
         Options by name.
     """
-    told = {} if config is None else _read(config)
-    learner = told.pop("learner", {})
-    told.update({key: value for key, value in given.items() if value is not None})
-    reading = {key: told[key] for key in READING if key in told}
+    options = {} if config is None else _read(config)
+    learner = options.pop("learner", {})
+    options.update({key: value for key, value in given.items() if value is not None})
+    reading = {key: options[key] for key in READING if key in options}
     if reading.get("format", "auto") not in FORMATS:
         raise ParameterError(f"format must be one of {named(FORMATS)}, not {shown(reading['format'])}")
     for key in ("start", "end"):
         reading.update({key: _number_or_name(reading[key])} if key in reading else {})
-    if "workers" in told and "dask" in told:
+    if "workers" in options and "dask" in options:
         raise ParameterError("workers (--workers) and dask (--dask) both say who works; give one of them")
     for key in ("levels", "cut", "ordered"):
         reading.update({key: _by_name(key, reading[key])} if key in reading else {})
     for key in ("max_parents", "checkpoint", "exogenous", "adjust_for", "memory"):
-        learner.update({key: told[key]} if key in told else {})
-    if "adjacent" in told:
-        learner["transitions"] = {**dict.fromkeys(told["adjacent"], "adjacent"), **learner.get("transitions", {})}
-    if any(key in told for key in ("inference", "sweeps", "max_iter")):
-        learner["inference"] = _method(told)
-    if "seed" in told:
-        learner["random_state"] = told["seed"]
-    if "workers" in told:
-        learner["executor"] = told["workers"]
-    graphs = {key: Path(told[key]) for key in GRAPHS if key in told}
-    return Settings(reading, learner, graphs, told.get("dask"), told.get("bags"))
+        learner.update({key: options[key]} if key in options else {})
+    learner.setdefault("max_parents", MAX_PARENTS)
+    if "adjacent" in options:
+        learner["transitions"] = {**dict.fromkeys(options["adjacent"], "adjacent"), **learner.get("transitions", {})}
+    if any(key in options for key in ("inference", "sweeps", "max_iter")):
+        learner["inference"] = _method(options)
+    if "seed" in options:
+        learner["random_state"] = options["seed"]
+    if "workers" in options:
+        learner["executor"] = options["workers"]
+    graphs = {key: Path(options[key]) for key in GRAPHS if key in options}
+    return Settings(reading, learner, graphs, options.get("dask"), options.get("bags"))
 
 
-def _method(told: Mapping[str, Any]) -> Any:
+def _method(options: Mapping[str, Any]) -> Any:
     """The method of inference asked for; a limit says of which kind it is."""
     from ctbnlearn.inference.methods import AUTO, METHODS, Iterated, Sampling
 
-    name = told.get("inference", AUTO)
+    name = options.get("inference", AUTO)
     if name not in (AUTO, *METHODS):
         raise ParameterError(f"inference must be one of {named((AUTO, *METHODS))}, not {shown(name)}")
     kind = METHODS.get(name)
-    if "sweeps" in told:
-        if kind not in (None, Sampling) or "max_iter" in told:
+    if "sweeps" in options:
+        if kind not in (None, Sampling) or "max_iter" in options:
             raise ParameterError(
                 "sweeps (--sweeps) are those of sampling; leave them out, or set inference to sampling"
             )
-        return Sampling(sweeps=told["sweeps"])
-    if "max_iter" in told:
+        return Sampling(sweeps=options["sweeps"])
+    if "max_iter" in options:
         if kind is None or not issubclass(kind, Iterated):
             raise ParameterError(
                 "max_iter (--max-iter) limits the rounds of EM: set --inference star or exact, or give --sweeps"
             )
-        return kind(max_iter=told["max_iter"])
+        return kind(max_iter=options["max_iter"])
     return name
 
 
@@ -164,11 +166,11 @@ def _by_name(key: str, given: Any) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads(read_bytes(path, "TOML").decode())
+        options = tomllib.loads(read_bytes(path, "TOML").decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise DataError(f"{path}: not a TOML file ({first_line(problem)}); correct it there") from None
     known = {**READING, **LEARNING, "learner": ("a table", dict)}
-    for key, value in told.items():
+    for key, value in options.items():
         if key not in known:
             raise ParameterError(f"{path}: unknown setting {key!r}; known: {', '.join(known)}")
         words, kinds = known[key]
@@ -176,21 +178,21 @@ def _read(path: Path) -> dict[str, Any]:
             raise ParameterError(f"{path}: {key} must be {words}, not {shown(value)}")
         if kinds is list and not all(isinstance(name, str) for name in value):
             raise ParameterError(f"{path}: {key} must be a list of names in quotes, not {shown(value)}")
-    _check_learner(path, told.get("learner", {}))
+    _check_learner(path, options.get("learner", {}))
     for key in (*GRAPHS, "checkpoint", "interventions"):
-        if key in told:
-            told[key] = path.parent / told[key]
-    return told
+        if key in options:
+            options[key] = path.parent / options[key]
+    return options
 
 
-def _check_learner(path: Path, told: Mapping[str, Any]) -> None:
+def _check_learner(path: Path, options: Mapping[str, Any]) -> None:
     """Raise unless all are parameters of the learner that a file can give."""
     from ctbnlearn.learn.learner import StructureLearner
 
     known = sorted(
         set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", "executor", *GRAPHS}
     )
-    for key in told:
+    for key in options:
         if key not in known:
             raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")
 

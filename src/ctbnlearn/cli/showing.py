@@ -50,7 +50,7 @@ def run_info(folder: Path | None, clear: bool, as_json: bool) -> int:
             print(f"{key + ':':<18}{visible(value)}")
         for warning in result.manifest.get("warnings", []):
             print(f"note: {visible(warning)}")
-        print("\n".join(edge_lines([e for e in result.edges.to_pylist() if e["probability"] > 0.1])))
+        print("\n".join(edge_lines(result, [e for e in result.edges.to_pylist() if e["probability"] > 0.1])))
         return 0
     removed = clear_cache() if clear else None
     files, size = cache_size()

@@ -26,6 +26,7 @@ from ctbnlearn.data.series import Series
 from ctbnlearn.data.trajectories import Trajectories
 from ctbnlearn.data.variables import Variable, as_variables, check_unique
 from ctbnlearn.errors import DataError, ParameterError
+from ctbnlearn.notebook import page_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +157,13 @@ class Observations(Trajectories):
             f"Observations({self.n_trajectories} trajectories, {len(self.variables)} variables, "
             f"{self.n_values} values seen)"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [v.name, ", ".join(map(str, v.states)), "yes" if v.ordered else "no", f"{len(s.values):,}", repr(s.noise)]
+            for v, s in zip(self.variables, self.series)
+        ]
+        return page_part(repr(self), ["variable", "states", "ordered", "values seen", "seen through"], rows)
 
     def log_likelihood(self, variable: str) -> FloatArray:
         """Log p(y | x) of every value seen of a variable, shape (n_rows, n_states)."""

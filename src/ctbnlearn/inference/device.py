@@ -23,6 +23,7 @@ DEVICES = ("auto", "cpu", "gpu")
 PRECISIONS = ("auto", "float64", "float32")
 MOST_WORKERS = 4
 Result = TypeVar("Result")
+_process: int | None = None  # the process in which jax's threads live
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Device:
         """
         one_of(device, "device", DEVICES)
         one_of(precision, "precision", PRECISIONS)
+        _refuse_after_fork()
         handle = None
         if device != "cpu":
             try:
@@ -105,6 +107,18 @@ class Device:
     def work_bytes(self) -> int:
         """Working memory of one batch of nodes in the pass over all pairs; small batches are quicker on a processor."""
         return 1 << 25 if self.kind == "cpu" else 1 << 33
+
+
+def _refuse_after_fork() -> None:
+    """Raise in a forked child of a process that used jax: its threads are not there, and calls would wait forever."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise ParameterError(
+            "this process was forked from one that had used jax, whose threads do not survive a fork; start workers "
+            'with multiprocessing.get_context("spawn"), or use inference="sampling", which needs no jax'
+        )
 
 
 def products_precision(precision: str, device: Device, n_variables: int) -> str:

@@ -18,6 +18,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import CtbnlearnError, ModelError
 from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.notebook import page_part
 
 if TYPE_CHECKING:
     import networkx
@@ -179,6 +180,13 @@ class CTBN:
 
     def __repr__(self) -> str:
         return f"CTBN({len(self.variables)} variables, {len(self.edges)} edges)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [v.name, ", ".join(map(str, v.states)), ", ".join(self.variables[j].name for j in own) or "none"]
+            for v, own in zip(self.variables, self.parents)
+        ]
+        return page_part(repr(self), ["variable", "states", "parents"], rows)
 
     def to_networkx(self) -> networkx.DiGraph:
         """Directed graph with the variables as nodes (attribute `states`) in their order."""

@@ -36,7 +36,8 @@ class ReportContent:
         Probability of the edge [source, target].
     edges
         Most probable first, dicts with the keys source, target, probability, effect (posterior log rate ratio),
-        effect_low, effect_high (its interval) and sign (number or text). Effects may be None or NaN: not known.
+        effect_low, effect_high (its interval) and sign (number or text), and with words, sentences that say what the
+        edge does, where known. Effects may be None or NaN: not known.
     parent_sets
         Per variable its parent sets (tuple of names, weight), heaviest first: n lists, or name -> list.
     rates
@@ -57,6 +58,11 @@ class ReportContent:
         How to cite.
     time_unit
         Unit of times, such as "years"; empty: not known.
+    time_label
+        What times are, for axes; default "time".
+    dwell
+        Per variable mean times in a state under its best parent set: dicts with the keys parents (name -> label of its
+        state), state and mean. n lists, or name -> list.
     noise
         What was learned of observation models: dicts with the keys variable, parameter, state, estimate, low, high.
     simulated_units
@@ -88,6 +94,8 @@ class ReportContent:
     bags: Sequence[Mapping[str, Any]] = ()
     n_bags: int = 0
     check: Mapping[str, Any] = field(default_factory=dict)
+    time_label: str = "time"
+    dwell: Any = ()
 
     def __post_init__(self) -> None:
         self.names = [str(name) for name in self.names]
@@ -98,6 +106,7 @@ class ReportContent:
         self.states = [[str(label) for label in labels] for labels in self._per_variable(self.states, "states")]
         self.parent_sets = self._per_variable(self.parent_sets, "parent_sets")
         self.rates = self._per_variable(self.rates, "rates")
+        self.dwell = self._per_variable(self.dwell, "dwell")
         self.objective = [float(value) for value in self.objective]
         if self.phases and len(self.phases) != len(self.objective):
             raise ParameterError(f"phases: {len(self.phases)} for {len(self.objective)} objective values; one each")

@@ -10,16 +10,20 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import is_learned
 from ctbnlearn.report.style import BLUE, MUTED, VERMILLION, axes, unframe
 
 
-def plot_convergence(objective: ArrayLike, phases: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+def plot_convergence(
+    objective: Result | ArrayLike, phases: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the objective by step and mark the steps that changed the weights of the parent sets.
 
     Parameters
     ----------
-    objective
-        Its value after every step, as in `history_.objective`.
+    objective : Result or (n,)
+        What was learned, or the objective after every step, as in `history_.objective`.
     phases
         What each step changed, as in `history_.phase`; steps named "weights" are marked.
     ax : Axes or None
@@ -29,6 +33,9 @@ def plot_convergence(objective: ArrayLike, phases: Sequence[str] | None = None, 
     -------
     Axes
     """
+    if is_learned(objective):
+        history = objective.history
+        objective, phases = history.objective, history.phase
     values = np.asarray(objective, float)
     if values.ndim != 1 or not len(values):
         raise ParameterError(f"objective must be one number per step, not an array of shape {values.shape}")

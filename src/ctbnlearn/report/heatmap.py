@@ -8,21 +8,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ctbnlearn.report.check import probability_matrix
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import edge_matrix
 from ctbnlearn.report.style import FAINT, INK, PROBABILITY, axes, plain, size_in_points
 
 ANNOTATED = 12
 
 
-def plot_edge_probabilities(edge_probabilities: ArrayLike, names: Sequence[str], ax: Axes | None = None) -> Axes:
+def plot_edge_probabilities(
+    result: Result | ArrayLike, names: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the matrix of edge probabilities; up to a dozen variables with the numbers in it.
 
     Parameters
     ----------
-    edge_probabilities : (n, n)
-        Probability of the edge [source, target].
+    result : Result or (n, n)
+        What was learned, or probabilities of the edges [source, target].
     names
-        Names of the variables. Where there is no room for all of them, every second, third ... is written.
+        Names of the variables; default: those of the `Result`. Where there is no room for all of them, every second,
+        third ... is written.
     ax : Axes or None
         Where to draw; None makes a new figure, found as `.figure` of the Axes returned.
 
@@ -30,8 +34,7 @@ def plot_edge_probabilities(edge_probabilities: ArrayLike, names: Sequence[str],
     -------
     Axes
     """
-    names = [str(name) for name in names]
-    probability = probability_matrix(edge_probabilities, names)
+    probability, names = edge_matrix(result, names)
     n = len(names)
     side = float(np.clip(3.2 + 0.11 * n, 3.8, 13.0)) + 0.05 * min(max(map(len, names)), 24)
     ax = axes(ax, side * 1.12, side)

@@ -1,8 +1,8 @@
-"""The network as a picture: the more probable an edge, the wider and darker."""
+"""The network as a picture: the more probable an edge, the darker; of a `Result`, the stronger the wider."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.model.graph import as_adjacency
-from ctbnlearn.report.check import fraction, probability_matrix
+from ctbnlearn.report.check import fraction
 from ctbnlearn.report.layout import place
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import edge_matrix, edge_signs, is_learned
 from ctbnlearn.report.name_places import choose_sides
 from ctbnlearn.report.style import (
     BLUE,
     FAINT,
+    GREY,
     INK,
     MUTED,
     VERMILLION,
@@ -28,24 +31,35 @@ from ctbnlearn.report.style import (
     size_in_points,
 )
 
+SIGNED = {"+": BLUE, "-": VERMILLION, "": GREY}
+MEANING = {
+    "+": "drives its target up",
+    "-": "drives its target down",
+    "": "no direction (states without order, or not sure)",
+}
+WIDEST = 1.5  # effect (log rate ratio) from which on arrows grow no wider
+
 
 def plot_network(
-    edge_probabilities: ArrayLike,
-    names: Sequence[str],
+    result: Result | ArrayLike,
+    names: Sequence[str] | None = None,
     threshold: float = 0.5,
     truth: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the edges with a probability of at least `threshold`, wider and darker the more probable.
+    """Draw the edges with a probability of at least `threshold`, the darker the more probable.
+
+    Of a `Result` arrows are coloured by the sign of the effect, where both variables have ordered states, and are the
+    wider the stronger the effect. Of plain probabilities they are the wider the more probable.
 
     Parameters
     ----------
-    edge_probabilities : (n, n)
-        Probability of the edge [source, target].
+    result : Result or (n, n)
+        What was learned, or probabilities of the edges [source, target].
     names
-        Names of the variables.
+        Names of the variables; default: those of the `Result`.
     threshold
-        Smallest probability of an edge that is drawn.
+        Smallest probability of an edge that is drawn; default 0.5.
     truth : graph or None
         The true graph, as in `edge_scores`. Edges it does not have are drawn in another colour, and its edges that do
         not reach the threshold are dashed.
@@ -62,8 +76,8 @@ def plot_network(
     >>> ax.get_title()
     '1 edge with a probability of at least 0.5'
     """
-    names = [str(name) for name in names]
-    probability = probability_matrix(edge_probabilities, names)
+    probability, names = edge_matrix(result, names)
+    signs, sizes = edge_signs(result) if is_learned(result) else (None, np.full_like(probability, np.nan))
     threshold = fraction(threshold, "threshold")
     drawn = (probability >= threshold) & (probability > 0)
     real = None if truth is None else as_adjacency(truth, names, "truth")
@@ -78,8 +92,13 @@ def plot_network(
     both = linked & linked.T
     for s, t in edges[np.argsort(probability[tuple(edges.T)], kind="stable")]:  # the most probable on top
         p = probability[s, t]
-        colour = MUTED if missed[s, t] else BLUE if real is None or real[s, t] else VERMILLION
-        width = (0.25 + 0.75 * p) * float(np.clip(radius / 4, 0.8, 3.0))
+        if missed[s, t]:
+            colour = MUTED
+        elif real is not None or signs is None:
+            colour = BLUE if real is None or real[s, t] else VERMILLION
+        else:
+            colour = SIGNED[signs[s][t]]
+        width = _strength(p, float(sizes[s, t])) * float(np.clip(radius / 4, 0.8, 3.0))
         arrow = FancyArrowPatch(
             tuple(xy[s]),
             tuple(xy[t]),
@@ -119,8 +138,14 @@ def plot_network(
         )
     count = int(drawn.sum())
     ax.set_title(f"{count} edge{'' if count == 1 else 's'} with a probability of at least {threshold:g}", fontsize=10)
-    _legend(ax, drawn, missed, real, threshold, radius)
+    used = {signs[s][t] for s, t in np.argwhere(drawn)} if signs is not None and real is None else set()
+    _legend(ax, drawn, missed, real, threshold, radius, used)
     return ax
+
+
+def _strength(probability: float, size: float) -> float:
+    """Width of an arrow from 0.25 to 1: by the size of its effect where that is known, else by its probability."""
+    return 0.25 + 0.75 * (probability if np.isnan(size) else min(size / WIDEST, 1.0))
 
 
 def _frame(ax: Axes, xy: FloatArray, names: Sequence[str]) -> tuple[float, float, bool, float]:
@@ -144,12 +169,23 @@ def _frame(ax: Axes, xy: FloatArray, names: Sequence[str]) -> tuple[float, float
 
 
 def _legend(
-    ax: Axes, drawn: BoolArray, missed: BoolArray, real: BoolArray | None, threshold: float, radius: float
+    ax: Axes,
+    drawn: BoolArray,
+    missed: BoolArray,
+    real: BoolArray | None,
+    threshold: float,
+    radius: float,
+    signs: Collection[str] = (),
 ) -> None:
-    """Explain widths, and colours where there is a truth."""
+    """Explain shades and widths, and colours where there are signs or a truth."""
     scale = float(np.clip(radius / 4, 0.8, 3.0))
     lines = []
-    if drawn.any():
+    if signs:
+        for sign in [sign for sign in SIGNED if sign in signs]:
+            lines.append(Line2D([], [], color=SIGNED[sign], linewidth=scale, label=MEANING[sign]))
+        note = f"the darker, the more probable ({threshold:g} to 1); the wider, the stronger"
+        lines.append(Line2D([], [], color="none", label=note))
+    elif drawn.any():
         for p in sorted({threshold, (1 + threshold) / 2, 1.0}):
             width = (0.25 + 0.75 * p) * scale
             line = Line2D([], [], color=BLUE, linewidth=width, alpha=0.2 + 0.8 * p, label=f"probability {p:.2g}")
@@ -164,7 +200,7 @@ def _legend(
             handles=lines,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
-            ncols=min(len(lines), 3),
+            ncols=1 if signs else min(len(lines), 3),
             frameon=False,
             fontsize=8,
             labelcolor=INK,

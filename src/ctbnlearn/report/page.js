@@ -1,8 +1,29 @@
 "use strict";
-(function () {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const names = data.names, n = names.length;
+(async function () {
   const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("data").textContent);
+  const names = data.names, n = names.length;
+
+  // Plotly comes packed (gzip, then base 85), or the page were twice as large; its policy knows what that unpacks to.
+  async function unpackPlotly() {
+    const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%/()*+-;.=,?@^_`{|}~";
+    const value = new Uint8Array(128), text = byId("plotly").textContent, view = new DataView(new ArrayBuffer(text.length / 5 * 4));
+    [...alphabet].forEach((letter, k) => { value[letter.charCodeAt(0)] = k; });
+    for (let i = 0, k = 0; i < text.length; i += 5, k += 4) {
+      let word = 0;
+      for (let j = 0; j < 5; j++) word = word * 85 + value[text.charCodeAt(i + j)];
+      view.setUint32(k, word);
+    }
+    const bytes = new Uint8Array(view.buffer, 0, +byId("plotly").dataset.length), script = document.createElement("script");
+    script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    document.head.append(script);
+  }
+  try {
+    await unpackPlotly();
+  } catch (problem) {
+    byId("edge-count").textContent = "This browser is too old to draw the figures of this page; use one of 2023 or later.";
+    return;
+  }
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"] };
   const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c"];
 
@@ -13,7 +34,6 @@
   const probability = (p) => (p === null ? "?" : p > 0 && p < 0.001 ? "< 0.001" : p.toFixed(3));
   const number = (v) => (v === null ? "?" : v !== 0 && (Math.abs(v) < 0.001 || Math.abs(v) >= 1e5) ? v.toExponential(1) : String(+v.toPrecision(3)).replace("-", "−"));
   const moment = (t) => String(+t.toPrecision(7)).replace("-", "−");
-  const signed = (v) => (v > 0 ? "+" : "") + number(v);
   const span = (low, high) => (low === null || high === null ? "" : `${number(low)} to ${number(high)}`);
   const count = (k, what) => `${k.toLocaleString("en")} ${what}${k === 1 ? "" : "s"}`;
 
@@ -51,9 +71,8 @@
   const incoming = names.map(() => []);
   data.edges.forEach((e) => incoming[e[1]].push(e));
 
-  function effect(e) {
-    return e[3] === null ? "effect not known" : `effect ${signed(e[3])}` + (span(e[4], e[5]) && ` (${span(e[4], e[5])})`);
-  }
+  const strength = (e) => (e[3] === null ? 0.5 : Math.min(Math.abs(e[3]) / 1.5, 1));
+  const tone = (c, e) => (e[6] === "+" ? c.edge : e[6] === "−" ? c.down : c.loose);
 
   function given(rates, row) {
     return rates.parents.map((p, k) => `${cut(names[p], 20)} = ${cut(row[0][k], 20)}`).join(", ");
@@ -101,31 +120,35 @@
   function networkTraces(shown, width) {
     const c = colours(), small = n > 30 || width < 500, radius = n > 120 ? (width < 500 ? 2 : 3.5) : small ? 6 : 14;
     const traces = [], pairs = new Set(shown.map((e) => e[0] + ">" + e[1]));
-    for (let bin = 0; bin < 10; bin++) {  // a line has one width and shade, so there is one trace for every tenth
-      const trace = { x: [], y: [], mode: "lines", hoverinfo: "skip" };
-      shown.filter((e) => Math.min(9, Math.floor(e[2] * 10)) === bin).forEach((e) => {
+    const shades = new Map();  // a line has one width, shade and colour, so there is one trace for each that occurs
+    shown.forEach((e) => {
+      const key = [tone(c, e), Math.min(9, Math.floor(e[2] * 10)), Math.round(strength(e) * 4)].join("|");
+      shades.set(key, [...(shades.get(key) || []), e]);
+    });
+    [...shades].sort().forEach(([key, edges]) => {
+      const trace = { x: [], y: [], mode: "lines", hoverinfo: "skip" }, [colour, bin, wide] = key.split("|");
+      edges.forEach((e) => {
         course(e, pairs).forEach(([x, y]) => { trace.x.push(x); trace.y.push(y); });
         trace.x.push(null); trace.y.push(null);
       });
-      const p = (bin + 0.5) / 10;
-      trace.line = { width: (0.4 + 2.4 * p) * (small ? 0.6 : 1), color: `rgba(${c.edge}, ${0.15 + 0.8 * p})` };
-      if (trace.x.length) traces.push(trace);
-    }
-    const heads = { x: [], y: [], angle: [], colour: [] }, middles = { x: [], y: [], text: [] };
+      trace.line = { width: (0.8 + 0.7 * +wide) * (small ? 0.6 : 1), color: `rgba(${colour}, ${0.15 + 0.8 * (+bin + 0.5) / 10})` };
+      traces.push(trace);
+    });
+    const heads = { x: [], y: [], angle: [], colour: [] }, middles = { x: [], y: [], text: [], edge: [] };
     shown.forEach((e) => {
       const way = course(e, pairs), [bx, by] = way[way.length - 1], [px, py] = way[way.length - 2];
       heads.x.push(bx); heads.y.push(by);
       heads.angle.push(Math.atan2(bx - px, by - py) * 180 / Math.PI);
-      heads.colour.push(`rgba(${c.edge}, ${0.3 + 0.7 * e[2]})`);
-      const text = `${label(e[0])} → ${label(e[1])}<br>probability ${probability(e[2])}<br>${effect(e)}`;
-      way.slice(1, -1).forEach(([x, y]) => { middles.x.push(x); middles.y.push(y); middles.text.push(text); });
+      heads.colour.push(`rgba(${tone(c, e)}, ${0.3 + 0.7 * e[2]})`);
+      const text = [`${label(e[0])} → ${label(e[1])}`, `probability ${probability(e[2])}`, ...e[7].slice(0, 3).map((t) => escaped(cut(t, 160)))].join("<br>");
+      way.slice(1, -1).forEach(([x, y]) => { middles.x.push(x); middles.y.push(y); middles.text.push(text); middles.edge.push(`edge ${e[0]} ${e[1]}`); });
     });
     traces.push({
       name: "heads", x: heads.x, y: heads.y, mode: "markers", hoverinfo: "skip",
       marker: { symbol: "arrow", size: n > 120 ? 2 * radius : small ? 9 : 15, angle: heads.angle, standoff: radius, color: heads.colour, line: { width: 0 } },
     });
     traces.push({
-      x: middles.x, y: middles.y, hovertext: middles.text, hoverinfo: "text", mode: "markers",
+      name: "middles", x: middles.x, y: middles.y, hovertext: middles.text, hoverinfo: "text", mode: "markers", customdata: middles.edge,
       marker: { size: 10, opacity: 0 },
     });
     traces.push({
@@ -209,9 +232,8 @@
       const row = body.insertRow();
       cell(row, names[e[0]]); cell(row, names[e[1]]);
       cell(row, probability(e[2]), "number bar").style.backgroundSize = `${100 * e[2]}% 1.5em`;
-      cell(row, e[3] === null ? "" : signed(e[3]), "number");
-      cell(row, span(e[4], e[5]), "number");
-      cell(row, e[3] === null ? "" : "× " + number(Math.exp(e[3])), "number");
+      const words = cell(row, "", "words");
+      e[7].forEach((text) => { const line = document.createElement("div"); line.textContent = text; words.append(line); });
       cell(row, e[6]);
     });
     filterEdges();
@@ -254,6 +276,22 @@
       r[0].forEach((state) => cell(row, state));
       cell(row, r[1]); cell(row, r[2]);
       cell(row, number(r[3]), "number"); cell(row, span(r[4], r[5]), "number");
+    });
+    const dwell = byId("dwell-table"), stays = data.dwell[i];
+    dwell.tHead.replaceChildren(); dwell.tBodies[0].replaceChildren();
+    if (stays.length) {
+      const row = dwell.tHead.insertRow();
+      [...rates.parents.map((p) => names[p]), "State", "Mean time"].forEach((text, k, all) => {
+        const th = document.createElement("th");
+        th.scope = "col"; th.textContent = cut(text, 24);
+        if (k === all.length - 1) th.className = "number";
+        row.append(th);
+      });
+    }
+    stays.forEach((d) => {
+      const row = dwell.tBodies[0].insertRow();
+      d[0].forEach((state) => cell(row, state));
+      cell(row, d[1]); cell(row, number(d[2]), "number");
     });
     byId("rate-note").textContent = rates.total > rates.rows.length
       ? `The first ${rates.rows.length} of ${rates.total.toLocaleString("en")} rates.` : rates.rows.length ? "" : "Not recorded.";
@@ -310,7 +348,7 @@
     }));
     return Plotly.react(byId("unit-plot"), traces, frame({
       height: 90 + 62 * unit.strips.length,
-      xaxis: { title: { text: "time" }, showgrid: false, range: t.length > 1 ? [t[0], t[t.length - 1]] : undefined },
+      xaxis: { title: { text: escaped(data.time_label) }, showgrid: false, range: t.length > 1 ? [t[0], t[t.length - 1]] : undefined },
       yaxis: { tickvals: texts.map((_, r) => top - r + height / 2), ticktext: texts, range: [-0.1, top + 1.02], showgrid: false, ticks: "", fixedrange: true },
       uirevision: unit.id,
     }), config);
@@ -346,10 +384,22 @@
   const redraw = () => Promise.all(drawings.map((draw) => draw()));
   redraw().then(() => {
     plot.on("plotly_click", (event) => {
-      const node = event.points[0].customdata;
-      if (node === undefined) return;
-      byId("variable").value = node;
-      showVariable(node);
+      const place = event.points[0].customdata;
+      if (place === undefined) return;
+      if (typeof place === "number") {
+        byId("variable").value = place;
+        showVariable(place);
+        byId("variables").scrollIntoView();
+        return;
+      }
+      const [, source, target] = place.split(" ").map(Number), rows = byId("edge-table").tBodies[0].rows;
+      byId("filter").value = "";
+      filterEdges();
+      [...rows].forEach((row, k) => {
+        const chosen = data.edges[k][0] === source && data.edges[k][1] === target;
+        row.classList.toggle("chosen", chosen);
+        if (chosen) row.scrollIntoView({ block: "center" });
+      });
     });
     plot.on("plotly_relayout", nameNodes);
     byId("matrix-plot").on("plotly_relayout", (change) => {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import os
+from functools import cache
 from importlib.resources import files
 
 from ctbnlearn.data.clock import per_unit
@@ -18,6 +20,8 @@ _POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; "
     "style-src 'unsafe-inline'; img-src data: blob:; script-src "
 )
+
+_TAME = str.maketrans("<>&", ".,/")
 
 
 def write_page(path: str | os.PathLike[str], content: ReportContent) -> None:
@@ -37,12 +41,12 @@ def render_page(content: ReportContent) -> str:
     """The page as text; the same content gives the same page."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
     from ctbnlearn import __version__
 
     values = payload(content)
-    scripts = [get_plotlyjs().replace("\r\n", "\n"), _asset("page.js")]
+    packed, length, fingerprint = _plotly()
+    script = _asset("page.js")
     templates = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -52,12 +56,28 @@ def render_page(content: ReportContent) -> str:
         n_units=len(values["units"]),
         data=Markup(as_script(values)),
         style=Markup(_asset("page.css")),
-        scripts=[Markup(script) for script in scripts],
-        policy=_POLICY + " ".join(_fingerprint(script) for script in scripts),
+        plotly=Markup(packed),
+        length=length,
+        script=Markup(script),
+        policy=f"{_POLICY}{fingerprint} {_fingerprint(script)}",
         version=__version__,
         per_unit=per_unit(content.time_unit),
         curves=curve_pictures(content.check.get("curves", ())),
     )
+
+
+@cache
+def _plotly() -> tuple[str, int, str]:
+    """Plotly's script, packed to two fifths of its size; the bytes that unpack to; and what lets it run once unpacked.
+
+    Packed is gzip, then base 85 in letters that mean nothing in HTML.
+    """
+    from plotly.offline import get_plotlyjs
+
+    script = get_plotlyjs().replace("\r\n", "\n")
+    packed = gzip.compress(script.encode(), 9, mtime=0)
+    letters = base64.b85encode(packed, pad=True).decode().translate(_TAME)
+    return letters, len(packed), _fingerprint(script)
 
 
 def _asset(name: str) -> str:

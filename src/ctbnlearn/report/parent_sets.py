@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arguments import whole
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import is_learned, node_of
 from ctbnlearn.report.style import BLUE, INK, MUTED, axes, plain, unframe
 
 
 def plot_parent_sets(
-    parent_sets: Sequence[Iterable[str]],
-    weights: ArrayLike,
+    parent_sets: Result | Sequence[Iterable[str]],
+    weights: ArrayLike | None = None,
     name: str | None = None,
     n_sets: int = 10,
     ax: Axes | None = None,
@@ -24,14 +26,14 @@ def plot_parent_sets(
 
     Parameters
     ----------
-    parent_sets
-        Its parent sets, each a sequence of names.
+    parent_sets : Result or sequence
+        What was learned, or the parent sets of the variable, each a sequence of names.
     weights
-        Their weights, which sum to one.
+        Weights of the sets, which sum to one; not needed with a `Result`.
     name
-        Name of the variable, for the title.
+        Name of the variable: which one of a `Result`, and for the title.
     n_sets
-        Number of sets that get a bar; the rest share one.
+        Number of sets that get a bar; the rest share one. Default 10.
     ax : Axes or None
         Where to draw; None makes a new figure, found as `.figure` of the Axes returned.
 
@@ -39,13 +41,19 @@ def plot_parent_sets(
     -------
     Axes
     """
+    if is_learned(parent_sets):
+        i = node_of(parent_sets, name)
+        own, weights = parent_sets.parent_sets[i], parent_sets.parent_set_weights[i]
+        sets: Sequence[Iterable[str]] = [own[k] for k in range(len(own))]
+    else:
+        sets = parent_sets  # type: ignore[assignment]
     weight = np.asarray(weights, float)
-    if weight.shape != (len(parent_sets),) or not len(weight):
-        raise ParameterError(f"there are {len(parent_sets)} parent_sets, but weights of shape {weight.shape}; one each")
+    if weight.shape != (len(sets),) or not len(weight):
+        raise ParameterError(f"there are {len(sets)} parent_sets, but weights of shape {weight.shape}; one each")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ParameterError("weights must be finite and not negative; pass the weights of the parent sets as learned")
     best = np.argsort(-weight, kind="stable")[: whole(n_sets, "n_sets", 1)]
-    labels = [plain(", ".join(map(str, parent_sets[int(i)])) or "no parents", 48) for i in best]
+    labels = [plain(", ".join(map(str, sets[int(i)])) or "no parents", 48) for i in best]
     heights, colours = list(weight[best]), [BLUE] * len(best)
     rest = len(weight) - len(best)
     if rest:

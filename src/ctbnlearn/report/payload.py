@@ -20,6 +20,7 @@ RATES = 4000
 UNITS = 8
 STRIPS = 12
 POINTS = 40_000
+WORDS = 8  # sentences of an edge
 THRESHOLD = 0.5
 
 
@@ -50,6 +51,14 @@ def payload(content: ReportContent) -> dict[str, Any]:
         ],
         "set_counts": [len(sets) for sets in content.parent_sets],
         "rates": rates,
+        "dwell": [
+            [
+                [[str(state) for state in row["parents"].values()], str(row["state"]), _number(row["mean"])]
+                for row in rows
+            ]
+            for rows in (list(rows)[: max(RATES // n, 12)] for rows in content.dwell)
+        ],
+        "time_label": content.time_label,
         "objective": [_number(value, 9) for value in content.objective],
         "phases": [str(phase) for phase in content.phases],
         "units": units,
@@ -85,7 +94,8 @@ def _number(value: Any, digits: int = 4) -> float | None:
 
 def _edge(edge: Mapping[str, Any], index: Mapping[str, int]) -> list[Any]:
     numbers = [_number(edge[key]) for key in ("probability", "effect", "effect_low", "effect_high")]
-    return [index[edge["source"]], index[edge["target"]], *numbers, _sign(edge["sign"])]
+    words = [str(text) for text in edge.get("words", ())][:WORDS]
+    return [index[edge["source"]], index[edge["target"]], *numbers, _sign(edge["sign"]), words]
 
 
 def _sign(sign: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
+from ctbnlearn.data.clock import per_unit
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import is_learned, node_of
 from ctbnlearn.report.style import FAINT, INK, MUTED, PROBABILITY, axes, plain
 
 BLOCKS = 36
@@ -18,8 +22,8 @@ GAP = 0.9
 
 
 def plot_rates(
-    rates: ArrayLike,
-    states: Sequence[Any],
+    rates: Result | ArrayLike,
+    states: Sequence[Any] | None = None,
     parent_states: Sequence[Any] | None = None,
     name: str | None = None,
     ax: Axes | None = None,
@@ -28,15 +32,16 @@ def plot_rates(
 
     Parameters
     ----------
-    rates : (n_parent_states, n_states, n_states)
-        Intensity matrices, or with one axis per parent as `CTBN.rates` gives them; the diagonal is not drawn. NaN means
-        unknown.
+    rates : Result or (n_parent_states, n_states, n_states)
+        What was learned, or intensity matrices, also with one axis per parent as `CTBN.rates` gives them; the diagonal
+        is not drawn. NaN means unknown.
     states
-        Labels of the variable's states.
+        Labels of the variable's states; not needed with a `Result`.
     parent_states
-        What to write over each matrix, e.g. "rain=yes, sun=no"; needed where there is more than one.
+        What to write over each matrix, e.g. "rain=yes, sun=no"; needed where there is more than one, but not with a
+        `Result`.
     name
-        Name of the variable, for the title.
+        Name of the variable: which one of a `Result`, and for the title.
     ax : Axes or None
         Where to draw; None makes a new figure, found as `.figure` of the Axes returned.
 
@@ -44,6 +49,12 @@ def plot_rates(
     -------
     Axes
     """
+    unit = ""
+    if is_learned(rates):
+        unit = f", {per_unit(rates.time_unit)}" if rates.time_unit else ""
+        rates, states, parent_states = _learned_rates(rates, node_of(rates, name))
+    elif states is None:
+        raise ParameterError("states: give the labels of the states with an array, or pass a Result and a name")
     matrices = np.asarray(rates, float)
     n_states = len(states)
     if matrices.shape[-2:] != (n_states, n_states) or not matrices.size:
@@ -83,10 +94,22 @@ def plot_rates(
     ax.set_xlabel("to state")
     ax.set_ylabel("from state")
     title = "Rates" if name is None else f"Rates of {plain(name)}"
+    title += unit
     if total > BLOCKS:
         title += f" (the first {BLOCKS} of {total} parent states)"
     ax.set_title(title, fontsize=10)
     return ax
+
+
+def _learned_rates(learned: Result, i: int) -> tuple[Any, Sequence[Any], list[str] | None]:
+    """Mean rates of a variable under its best parent set, its states, and what the parents are in each matrix."""
+    if not learned.rate_tables[i]:
+        raise ParameterError(f"no rates of {learned.names[i]!r} were kept; learn again, or choose another variable")
+    table = learned.rate_tables[i][0]
+    parents = [learned.variables[j] for j in table.parents]
+    held = product(*(v.states for v in parents))
+    words = [", ".join(f"{v.name}={state}" for v, state in zip(parents, each)) for each in held]
+    return table.mean, learned.variables[i].states, words if parents else None
 
 
 def _cell(ax: Axes, x: float, y: float, rate: float, top: float, diagonal: bool) -> None:

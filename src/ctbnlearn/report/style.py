@@ -19,6 +19,7 @@ MUTED = "#66727f"
 FAINT = "#d9dee3"
 BLUE = "#0072b2"
 VERMILLION = "#d55e00"
+GREY = "#7a8691"
 STATES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c")
 RAMP = ("#ffffff", "#cfe1f2", "#7fb6dc", "#2f83bd", "#0b3c6f")
 PROBABILITY: Colormap = LinearSegmentedColormap.from_list("ctbnlearn", RAMP)

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.report.learned import Learned as Result
+from ctbnlearn.report.learned import is_learned
 from ctbnlearn.report.marks import as_marks
 from ctbnlearn.report.style import INK, axes, plain, state_colours, unframe
 
@@ -18,32 +20,43 @@ LISTED = 6
 
 
 def plot_trajectory(
-    times: ArrayLike,
-    probabilities: Mapping[str, ArrayLike],
-    states: Mapping[str, Sequence[Any]],
+    times: Result | ArrayLike,
+    probabilities: Mapping[str, ArrayLike] | None = None,
+    states: Mapping[str, Sequence[Any]] | None = None,
     observations: Mapping[str, Iterable[tuple[float, Any]]] | None = None,
     ax: Axes | None = None,
+    *,
+    unit: Any = None,
 ) -> Axes:
     """Draw the state probabilities of every variable, stacked, with the observations as marks.
 
     Parameters
     ----------
-    times : (n,)
-        Increasing times.
+    times : Result or (n,)
+        What was learned and saved with units, or increasing times.
     probabilities
-        Variable -> state probabilities (n, n_states).
+        Variable -> state probabilities (n, n_states); not needed with a `Result`.
     states
-        Variable -> labels of its states.
+        Variable -> labels of its states; not needed with a `Result`.
     observations
         Variable -> pairs (time, value). A state that was seen is a triangle above the strip in that state's colour; a
         measured number is a dot within it, the smallest at the bottom and the largest at the top.
     ax : Axes or None
         Where to draw; None makes a new figure, found as `.figure` of the Axes returned.
+    unit
+        Which unit of a `Result` is drawn, by its id; default: the first that was saved.
 
     Returns
     -------
     Axes
     """
+    axis = "time"
+    if is_learned(times):
+        axis = f"time ({times.time_unit})" if times.time_unit else "time"
+        states = {v.name: v.states for v in times.variables}
+        times, probabilities, observations = _smoothed(times, unit)
+    elif probabilities is None or states is None:
+        raise ParameterError("give probabilities and states with times, or pass a Result")
     grid = np.asarray(times, float)
     if grid.ndim != 1 or not len(grid) or not probabilities:
         raise ParameterError("plot_trajectory needs at least one time and one variable")
@@ -83,9 +96,19 @@ def plot_trajectory(
     if grid[-1] > grid[0]:
         ax.set_xlim(grid[0], grid[-1])
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("time")
+    ax.set_xlabel(axis)
     unframe(ax, "top", "right", "left")
     return ax
+
+
+def _smoothed(learned: Result, wanted: Any) -> tuple[Any, Any, Any]:
+    """Times, probabilities and observations of one of the units kept in a result."""
+    if not learned.units:
+        raise ParameterError("this result holds no units; `ctbnlearn learn` keeps some, or use learner.smooth")
+    for unit in learned.units:
+        if wanted is None or str(unit.id) == str(wanted):
+            return unit.times, unit.probabilities, unit.observations
+    raise ParameterError(f"unit: this result holds {[unit.id for unit in learned.units]}, not {wanted!r}")
 
 
 def _name_states(ax: Axes, labels: list[str], colours: list[str], floor: int) -> None:

@@ -26,7 +26,7 @@ from ctbnlearn.result import exports
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.folder import check_target, write_folder
 from ctbnlearn.result.history import History
-from ctbnlearn.result.page import write_report
+from ctbnlearn.result.page import render_report
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.unit import Unit
@@ -76,11 +76,16 @@ def save_result(result: Result, folder: str | os.PathLike[str]) -> None:
         manifest = json.loads(_json(manifest))  # as it will be read
         (into / MANIFEST).write_text(_json({**manifest, "checksum": _checksum(manifest)}), encoding="utf-8")
         try:
-            write_report(result, into / REPORT)
-        except OSError:
-            raise
+            page = render_report(result)
         except Exception as problem:  # what took hours to learn is kept even where it cannot be drawn
+            if (Path(folder) / REPORT).exists():
+                raise DataError(
+                    f"{folder}: the report cannot be drawn ({first_line(problem)}), and the complete result that is "
+                    "there is kept; save this one to another folder"
+                ) from None
             logger.warning("%s: no %s was written (%s)", folder, REPORT, first_line(problem))
+        else:
+            (into / REPORT).write_text(page, encoding="utf-8")
 
     write_folder(folder, fill, FILES, MANIFEST)
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.result.rate_table import RateTable
 
@@ -65,6 +65,39 @@ _NAN = float("nan")
 UNKNOWN = Effect(_NAN, _NAN, _NAN, _NAN)
 
 
+def log_rates(
+    table: RateTable, source: int, n_states: Sequence[int]
+) -> tuple[FloatArray, FloatArray, FloatArray | None, BoolArray]:
+    """Posterior of the log rates by states of a source.
+
+    Returns
+    -------
+    mean, variance : (Y, V, S, S)
+        By states of the source, joint states of the other parents, from, to.
+    draws : (D, Y, V, S, S) or None
+        Draws, where rates were sampled.
+    possible : (V, S, S)
+        Whether the transition can happen whatever the source does.
+    """
+    axis = table.parents.index(source)
+    cards = [n_states[j] for j in table.parents]
+    size = table.rate.shape[-1]
+
+    def by_source(values: FloatArray) -> FloatArray:
+        shaped = np.moveaxis(values.reshape(*cards, size, size), axis, 0)
+        return shaped.reshape(cards[axis], -1, size, size)
+
+    shape = by_source(table.shape)
+    possible: BoolArray = np.all(shape > 0, axis=0)
+    if table.draws is None:
+        safe = np.where(shape > 0, shape, 1.0)
+        mean = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
+        return mean, polygamma(1, safe), None, possible
+    positive = np.maximum(np.where(table.possible, table.draws, 1.0), 1e-300)
+    draws = np.stack([by_source(d) for d in np.log(positive, dtype=float)])
+    return draws.mean(0), draws.var(0) + 1e-12, draws, possible
+
+
 def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effect:
     """Effect of one of the parents of a table on its node; all NaN where no transition can happen.
 
@@ -77,33 +110,15 @@ def edge_effect(table: RateTable, source: int, n_states: Sequence[int]) -> Effec
     n_states
         Number of states of every node.
     """
-    axis = table.parents.index(source)
-    cards = [n_states[j] for j in table.parents]
-    size = table.rate.shape[-1]
-
-    def by_source(values: FloatArray) -> FloatArray:
-        """The source's states first, then the other parents' joint states: (Y, V, S, S)."""
-        shaped = np.moveaxis(values.reshape(*cards, size, size), axis, 0)
-        return shaped.reshape(cards[axis], -1, size, size)
-
-    shape = by_source(table.shape)
-    safe = np.where(shape > 0, shape, 1.0)
-    draws = None
-    if table.draws is None:
-        log_rate = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
-        variance = polygamma(1, safe)
-    else:
-        positive = np.maximum(np.where(table.possible, table.draws, 1.0), 1e-300)
-        draws = np.stack([by_source(d) for d in np.log(positive, dtype=float)])
-        log_rate, variance = draws.mean(0), draws.var(0) + 1e-12
-    possible = np.all(shape > 0, axis=0)  # the transition exists whatever the source does
+    log_rate, variance, draws, possible = log_rates(table, source, n_states)
+    size, count_of_source = table.rate.shape[-1], len(log_rate)
     below, above = np.triu_indices(size, 1)
     up, down = possible[:, below, above], possible[:, above, below]  # (V, pairs)
     exists = up | down
     if not exists.any():
         return UNKNOWN
     best: Effect | None = None
-    for y in range(1, cards[axis]):
+    for y in range(1, count_of_source):
         ratio, spread = log_rate[y] - log_rate[0], variance[y] + variance[0]
         both = np.where(up, ratio[:, below, above], 0.0), np.where(down, ratio[:, above, below], 0.0)
         count = (up.astype(float) + down)[exists]

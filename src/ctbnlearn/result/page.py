@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ctbnlearn import __version__
 from ctbnlearn.result.result import Result
 
 CITATION = (
-    "Linzner, D., Schmidt, M. & Koeppl, H. (2019). Scalable Structure Learning of Continuous-Time Bayesian Networks "
-    "from Incomplete Data. Advances in Neural Information Processing Systems 32."
+    "The software: The ctbnlearn developers. ctbnlearn, version {version} (computer software).\n"
+    "The method: Linzner, D., Schmidt, M. & Koeppl, H. (2019). Scalable Structure Learning of Continuous-Time Bayesian "
+    "Networks from Incomplete Data. Advances in Neural Information Processing Systems 32."
 )
 MOST_SETS = 20  # parent sets shown per variable
 BAGGED_EDGE = 0.1  # edges of less probability, averaged and from all data, are not listed again
@@ -20,10 +22,17 @@ LIGHTEST_EDGE = 0.01  # edges of less probability are not listed
 
 def write_report(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the report of a result as one HTML page."""
-    from ctbnlearn.report.content import ReportContent
-    from ctbnlearn.report.page import write_page
+    from ctbnlearn.data.files import write_atomic
 
-    write_page(path, ReportContent(**report_values(result)))
+    write_atomic(path, render_report(result))
+
+
+def render_report(result: Result) -> str:
+    """The report of a result as the text of an HTML page."""
+    from ctbnlearn.report.content import ReportContent
+    from ctbnlearn.report.page import render_page
+
+    return render_page(ReportContent(**report_values(result)))
 
 
 def report_values(result: Result) -> dict[str, Any]:
@@ -51,7 +60,7 @@ def report_values(result: Result) -> dict[str, Any]:
         "states": [[str(state) for state in v.states] for v in result.variables],
         "edge_probabilities": np.array(result.edge_probabilities),
         "edges": [
-            e
+            {**e, "words": result.explain(e["source"], e["target"])}
             for e in result.edges.to_pylist()
             if e["probability"] >= LIGHTEST_EDGE and e["source"] not in manifest.get("adjusted_for", ())
         ],
@@ -66,8 +75,10 @@ def report_values(result: Result) -> dict[str, Any]:
             {"id": u.id, "times": u.times, "probabilities": u.probabilities, "observations": u.observations}
             for u in result.units
         ],
-        "citation": CITATION,
+        "citation": CITATION.format(version=manifest.get("version", __version__)),
         "time_unit": result.time_unit or "",
+        "time_label": time_label(result),
+        "dwell": [result.dwell_times(name) for name in result.names],
         "noise": result.noise_parameters,
         "simulated_units": bool(result.units) and all(u.simulated for u in result.units),
         "bags": bag_rows(result),
@@ -83,6 +94,12 @@ def bag_rows(result: Result) -> list[dict[str, Any]]:
     given = result.manifest.get("adjusted_for", ())
     rows = [edge for edge in result.edges.to_pylist() if edge["source"] not in given]
     return [edge for edge in rows if max(edge["probability"], edge["all_data"]) >= BAGGED_EDGE]
+
+
+def time_label(result: Result) -> str:
+    """What stands at the axis of time: the name of its column where it is known, and the unit."""
+    column = str(result.manifest.get("settings", {}).get("reading", {}).get("time") or "time")
+    return f"{column} ({result.time_unit})" if result.time_unit else column
 
 
 def summary(result: Result) -> dict[str, str]:

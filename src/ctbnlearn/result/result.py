@@ -14,8 +14,10 @@ from ctbnlearn.data.noise import NoiseModel, noise_from_dict
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.notebook import page_part
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.effects import UNKNOWN, Effect, edge_effect
+from ctbnlearn.result.factors import Factor, edge_factors, in_words
 from ctbnlearn.result.history import History
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.unit import Unit
@@ -163,6 +165,67 @@ class Result:
         """
         j, i = self.network.index(source), self.network.index(target)
         return self._effects(i).get(j, UNKNOWN)
+
+    def factors(self, source: str, target: str) -> list[Factor]:
+        """How many times as fast each transition of the target is, by states of the source.
+
+        Under the most probable parent set that holds the source and whose rates are kept; empty where there is none.
+
+        Returns
+        -------
+        list of Factor
+            Named tuples (state, reference, start, end, factor, low, high): with the source in `state` rather than in
+            `reference`, its first one, the target goes from `start` to `end` `factor` times as fast (95 % interval).
+        """
+        j, i = self.network.index(source), self.network.index(target)
+        for table in self.rate_tables[i]:
+            if j in table.parents:
+                return edge_factors(table, j, self.variables, i)
+        return []
+
+    def explain(self, source: str, target: str) -> list[str]:
+        """What an edge does, in sentences; empty where no rates are kept under a parent set that holds the source."""
+        return in_words(source, self.factors(source, target))
+
+    def dwell_times(self, name: str) -> list[dict[str, Any]]:
+        """Mean time a variable stays in each state, under its most probable parent set.
+
+        Returns
+        -------
+        list of dict
+            One per state of the parents and own state that can be left: parents ({name: state}), state, mean. In the
+            unit of time of the data (`time_unit`).
+        """
+        leaving: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in self.rates(name):
+            key = (*row["parents"].values(), row["from"])
+            entry = leaving.setdefault(key, {"parents": row["parents"], "state": row["from"], "mean": 0.0})
+            entry["mean"] += row["mean"]
+        return [{**entry, "mean": 1 / entry["mean"]} for entry in leaving.values() if entry["mean"] > 0]
+
+    @property
+    def edge_table(self) -> pyarrow.Table:
+        """Edge probabilities as a labelled table: one row per source, columns `source` and one per target."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {"source": pa.array(self.names, pa.string())}
+        arrays = [columns["source"], *(pa.array(column) for column in self.edge_probabilities.T)]
+        return pa.Table.from_arrays(arrays, names=["source", *self.names])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the most probable edges and what they do, doubts first."""
+        likely = [e for e in self.edges.to_pylist() if e["probability"] > 0.1][:25]
+        rows = [
+            [e["source"], e["target"], f"{e['probability']:.3f}", " ".join(self.explain(e["source"], e["target"]))]
+            for e in likely
+        ]
+        return page_part(
+            repr(self),
+            ["source", "target", "probability", "what it does"],
+            rows,
+            notes=[str(text) for text in self.manifest.get("warnings", [])],
+            empty="No edge has a probability above 0.1.",
+        )
 
     def _effects(self, i: int) -> dict[int, Effect]:
         """Effects of the parents of node i."""
