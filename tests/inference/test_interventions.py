@@ -131,7 +131,7 @@ def test_what_happens_while_a_variable_is_set_does_not_count_for_it():
         [(paths.times[r], paths.nodes[r], paths.targets[r]) for r in range(a, b)]
         for a, b in zip(paths.offsets, paths.offsets[1:])
     ]
-    held = path_state.first_paths(obs, seen, 0)
+    held = path_state.first_paths(seen, 0)
     first, count, times, states, at = np.zeros((6, 3), int), np.zeros((6, 3), int), [], [], 0
     for k in range(6):
         for i in range(3):

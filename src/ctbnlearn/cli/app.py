@@ -465,8 +465,8 @@ def experiment(
         str,
         typer.Argument(
             metavar="NAME",
-            help="complete, bound, incomplete, initial, scaling, concentration, restricted, consistency, cluster, "
-            "irma or panel.",
+            help="complete, bound, incomplete, initial, scaling, concentration, restricted, consistency, grid, "
+            "cluster, irma or panel.",
         ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within a minute.")] = False,
