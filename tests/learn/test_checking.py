@@ -38,6 +38,14 @@ def test_edges_that_are_there_help(checked):
     json.dumps(check.to_dict(), allow_nan=False)
 
 
+def test_a_result_takes_the_check_along(checked, tmp_path):
+    obs, check = checked
+    result = cl.StructureLearner(max_parents=1, inference=EM).fit(obs).result_
+    result.with_check(check).save(tmp_path / "result")
+    assert cl.load_result(tmp_path / "result").manifest["check"] == check.to_dict()
+    assert check.words[0] in (tmp_path / "result" / "report.html").read_text()
+
+
 def test_scores_are_those_of_networks_learned_without_the_units(checked):
     """Both folds done by hand: fit to the others, filter up to each time, look up the value seen."""
     obs, check = checked

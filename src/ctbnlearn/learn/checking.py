@@ -121,6 +121,8 @@ def check_model(
     progress
         As in `StructureLearner`.
 
+    `Result.with_check` puts it into a result and its report.
+
     Examples
     --------
     >>> import ctbnlearn as cl
