@@ -129,6 +129,9 @@ def test_measured_values_are_scored_by_density_and_drawn_as_means():
 def test_words_follow_the_numbers(checked, gain, words):
     _, check = checked
     assert words in replace(check, gain=gain, gain_error=0.01).words[0]
+    rows = [{"variable": n, "gain": g, "gain_error": 1e-7} for n, g in (("tiny", -1e-6), ("bad", -0.2), ("good", 0.3))]
+    said = replace(check, variables=rows).words
+    assert said[1:3] == ["They help most with good (0.3).", "They make prediction worse of bad (-0.2)."]
     off = [{"variable": "z", "pairs": 90, "seen": 40, "predicted": 10.0, "error": 3.0}]
     assert "Of z, fewer were predicted than seen: 10 for 40." in replace(check, moves=off).words
 
