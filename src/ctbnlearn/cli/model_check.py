@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def run_model_check(
         progress.phase("learning without some of the units, and predicting them")
         check = check_model(learner_of(result), obs, n_folds=folds, random_state=seed, jobs=jobs, progress=progress.say)
         progress.phase(f"writing {folder}")
-        replace(result, manifest={**result.manifest, "check": check.to_dict()}).save(folder)
+        result.with_check(check).save(folder)
     if as_json:
         print_json(check.to_dict())
     elif not quiet:

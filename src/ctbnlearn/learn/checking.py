@@ -36,6 +36,7 @@ from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 BINS = 10  # of predicted probabilities
 PERIODS = 8  # at most, of the curves over time
 REPLICATES = 20  # simulated data sets behind the curves
+NEGLIGIBLE = 1e-3  # nats a value that nobody needs to know of
 FEW = 30  # values of a period below which no point is drawn
 
 
@@ -120,6 +121,8 @@ def check_model(
         Processes side by side.
     progress
         As in `StructureLearner`.
+
+    `Result.with_check` puts it into a result and its report.
 
     Examples
     --------
@@ -306,7 +309,7 @@ def in_words(check: ModelCheck) -> list[str]:
     helped = sorted((r for r in check.variables if r["gain"] > 2 * r["gain_error"]), key=lambda r: -r["gain"])
     if helped:
         out.append("They help most with " + ", ".join(f"{r['variable']} ({r['gain']:.2g})" for r in helped[:3]) + ".")
-    hurt = [r for r in check.variables if r["gain"] < -2 * r["gain_error"]]
+    hurt = [r for r in check.variables if r["gain"] < -max(2 * r["gain_error"], NEGLIGIBLE)]
     if hurt:
         out.append(
             "They make prediction worse of " + ", ".join(f"{r['variable']} ({r['gain']:.2g})" for r in hurt[:5]) + "."

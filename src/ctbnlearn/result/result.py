@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -339,6 +339,10 @@ class Result:
                     marks.update(effect=e.effect, effect_low=e.low, effect_high=e.high, sign=e.sign)
                 graph.add_edge(self.names[j], target, **marks)
         return graph
+
+    def with_check(self, check: Any) -> Result:
+        """The same result with what `check_model` found: a section of its report, and "check" in its manifest."""
+        return replace(self, manifest={**self.manifest, "check": check.to_dict()})
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that `load_result` reads, and other programs too; it appears whole or not at all.
