@@ -152,7 +152,7 @@ def _by_name(key: str, given: Any) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         options = tomllib.loads(read_bytes(path, "TOML").decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
         raise DataError(f"{path}: not a TOML file ({first_line(problem)}); correct it there") from None
     known = {**READING, **LEARNING, "learner": ("a table", dict)}
     for key, value in options.items():
