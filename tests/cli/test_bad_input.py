@@ -231,3 +231,12 @@ def test_a_pipe_or_deep_settings_are_refused(run, tmp_path):
     code, _, err = run("learn", tmp_path / "t.csv", "--config", tmp_path / "deep.toml", "--check")
     assert code == 2
     assert "not a TOML file" in err
+
+
+@pytest.mark.parametrize("line", ["ordered = {x = 1}", "[learner]\nrate_prior = [1, 10000000000000000000000]"])
+def test_settings_of_wrong_types_are_refused(run, tmp_path, line):
+    (tmp_path / "s.toml").write_text(line)
+    (tmp_path / "t.csv").write_text("id,time,x\n1,0,a\n1,1,b\n")
+    code, _, err = run("learn", tmp_path / "t.csv", "--config", tmp_path / "s.toml", "--out", tmp_path / "r")
+    assert (code, err.count("\n")) in ((2, 1), (0, 0), (3, 1))
+    assert "something went wrong" not in err

@@ -358,3 +358,13 @@ def test_what_is_not_a_file_in_a_result_is_refused_at_once(result, tmp_path, nam
         return
     with pytest.raises(cl.CtbnlearnError):
         cl.load_result(tmp_path / "r")
+
+
+@pytest.mark.parametrize("key", ["data", "settings", "warnings", "noise", "adjusted_for"])
+def test_a_manifest_of_wrong_types_is_damaged(result, tmp_path, key):
+    result.save(tmp_path / "r")
+    path = tmp_path / "r" / archive.MANIFEST
+    content = {**json.loads(path.read_text()), key: 5}
+    path.write_text(json.dumps({**content, "checksum": archive._checksum(content)}))
+    with pytest.raises(cl.CtbnlearnError, match=key):
+        cl.load_result(tmp_path / "r")
