@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,15 @@ def one_of(value: Any, name: str, options: tuple[str, ...]) -> str:
 
 def finite(value: Any, name: str, positive: bool = True) -> float:
     """A finite number, positive unless said otherwise, or a clear error."""
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or (positive and value <= 0):
+    try:
+        number = (
+            float(value) if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
+        )
+    except (OverflowError, TypeError):  # a whole number past the largest float, or a complex one
+        number = math.nan
+    if not math.isfinite(number) or (positive and number <= 0):
         raise ParameterError(f"{name} must be a {'positive ' if positive else ''}finite number, not {value!r}")
-    return float(value)
+    return number
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:

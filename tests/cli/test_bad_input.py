@@ -156,7 +156,7 @@ OTHERS = {
     "report of a damaged result": (["report", "{d}/damaged"], "arrays.safetensors: this file is not as it was saved"),
     "report of a newer result": (["report", "{d}/newer"], "manifest.json: this result was saved in version 7"),
     "simulate to no table": (["simulate", "-o", "{d}/s.txt"], "s.txt: the file's name must end in"),
-    "simulate no network": (["simulate", "-o", "{d}/s.csv", "--network", "{d}/none.json"], "none.json: no such file"),
+    "simulate no network": (["simulate", "-o", "{d}/s.csv", "--network", "{d}/none.json"], "none.json: there is no"),
     "simulate a table": (["simulate", "-o", "{d}/s.csv", "--network", "{d}/d.csv"], "d.csv: not a readable JSON file"),
     "simulate twice as long": (
         ["simulate", "-o", "{d}/s.csv", "--transitions", "5", "--horizon", "2"], "either n_transitions or horizon"),
@@ -219,3 +219,24 @@ def test_no_settings_file_brings_it_down(content):
 def test_any_text_is_a_noise_model_or_an_error(text):
     with contextlib.suppress(cl.CtbnlearnError):
         read_noise([text])
+
+
+def test_a_pipe_or_deep_settings_are_refused(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    code, _, err = run("learn", tmp_path / "pipe.csv", "--check")
+    assert code == 2
+    assert "pipe" in err
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 50_000)
+    (tmp_path / "t.csv").write_text("id,time,x\n1,0,a\n1,1,b\n")
+    code, _, err = run("learn", tmp_path / "t.csv", "--config", tmp_path / "deep.toml", "--check")
+    assert code == 2
+    assert "not a TOML file" in err
+
+
+@pytest.mark.parametrize("line", ["ordered = {x = 1}", "[learner]\nrate_prior = [1, 10000000000000000000000]"])
+def test_settings_of_wrong_types_are_refused(run, tmp_path, line):
+    (tmp_path / "s.toml").write_text(line)
+    (tmp_path / "t.csv").write_text("id,time,x\n1,0,a\n1,1,b\n")
+    code, _, err = run("learn", tmp_path / "t.csv", "--config", tmp_path / "s.toml", "--out", tmp_path / "r")
+    assert (code, err.count("\n")) in ((2, 1), (0, 0), (3, 1))
+    assert "something went wrong" not in err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -103,8 +104,8 @@ def test_people_get_a_table_of_edges(run, complete, tmp_path):
     code, out, _ = run("learn", complete, "--complete", "--out", tmp_path / "r")
     assert code == 0
     best = cl.load_result(tmp_path / "r").edges.to_pylist()[0]
-    assert f"{best['source']:>6} -> {best['target']:<6}  {best['probability']:11.3f}" in out
-    assert "times as fast" in out
+    assert f"{best['source']:>6} -> {best['target']:<6}  {best['probability']:11.3f}\n" in out
+    assert f"When {best['source']} = 1 rather than -1: -1 → 1 " in out
 
 
 @pytest.mark.parametrize("format", ["events", "wide", "pyctbn", "pyagrum"])
@@ -380,3 +381,41 @@ def test_remaining_time_is_told_when_it_can_be(capsys, monkeypatch):
 )
 def test_rounds_left(objectives, small, most, expected):
     assert rounds_left(objectives, small, most) == expected
+
+
+def test_help_states_defaults(run):
+    code, out, _ = run("learn", "--help")
+    words = " ".join(out.split())
+    assert code == 0
+    assert "Largest number of parents. Default: 2." in words
+    options = re.split(r"\n  (?=-)", out[out.index("Options:") :])[1:]
+    silent = {re.search(r"--([a-z-]+)", option)[1] for option in options if "efault" not in option}
+    assert silent == {"out", "cut", "levels", "resume", "check", "quiet", "json", "help"}, "nothing unless given"
+
+
+def test_two_parents_at_most_unless_told_otherwise(run, complete, tmp_path):
+    assert run("learn", complete, "--complete", "--quiet", "--out", tmp_path / "r")[0] == 0
+    assert cl.load_result(tmp_path / "r").manifest["settings"]["learner"]["max_parents"] == 2
+    assert run("learn", complete, "--complete", "--quiet", "--max-parents", 1, "--out", tmp_path / "r")[0] == 0
+    assert cl.load_result(tmp_path / "r").manifest["settings"]["learner"]["max_parents"] == 1
+
+
+def test_what_cannot_be_saved_is_kept_elsewhere(run, complete, tmp_path, monkeypatch):
+    from ctbnlearn.result.result import Result
+
+    save = Result.save
+
+    def full(result, folder):
+        if str(folder).endswith("/r/out"):
+            raise cl.CtbnlearnError(f"{folder}: cannot write there (No space left on device); make room")
+        save(result, folder)
+
+    monkeypatch.setattr(Result, "save", full)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    code, _, err = run("learn", complete, "--complete", "--quiet", "--out", tmp_path / "r" / "out")
+    assert code == 2
+    assert "No space left on device" in err
+    (kept,) = tmp_path.glob("ctbnlearn-*-out")
+    assert str(kept) in err
+    assert cl.load_result(kept).names

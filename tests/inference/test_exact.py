@@ -206,3 +206,10 @@ def test_refusals():
     big = cl.random_network(30, rng=0)
     with pytest.raises(ModelError, match="fewer variables"):
         cl.exact.amalgamate(big)
+
+
+def test_times_beyond_reach_are_refused_at_once():
+    net = cl.random_network(2, rng=1)
+    obs = cl.observe(cl.simulate(net, 2, horizon=2.0, rng=2), n_times=3, rng=3)
+    with pytest.raises(cl.CtbnlearnError, match="mean dwell times"):
+        cl.exact.smooth(net, obs, [0.5, 1e22])

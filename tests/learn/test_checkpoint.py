@@ -16,7 +16,7 @@ import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.inference import engine
 from ctbnlearn.learn import incomplete, sparse_belief
-from ctbnlearn.learn.checkpoint import CURRENT, saved_round
+from ctbnlearn.learn.checkpoint import CURRENT, FORMAT, saved_round
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, write_tensors
 
 
@@ -174,6 +174,34 @@ def test_the_file_is_one_of_the_safetensors_format(tmp_path):
     for damaged in (b"", content[:5], content[:-8], content[:100], _flipped(content, -3), _flipped(content, 20)):
         with pytest.raises(CheckpointError, match="damaged"):
             read_tensors(_put(tmp_path / "f", damaged))
+
+
+def test_no_flipped_bit_changes_what_is_read(tmp_path):
+    arrays, note = {"a": np.arange(6.0).reshape(2, 3)}, {"round": 3, "state": {"phases": ["rates"]}}
+    write_tensors(tmp_path / "f", arrays, note)
+    content = (tmp_path / "f").read_bytes()
+    for place in range(len(content)):
+        try:
+            found, told = read_tensors(_put(tmp_path / "f", _flipped(content, place)))
+        except CheckpointError:
+            continue
+        assert told == note, place  # only blanks between the parts of the header may differ
+        np.testing.assert_array_equal(found["a"], arrays["a"])
+
+
+@pytest.mark.parametrize(
+    "note", [[], 3, "x", None, {"round": []}, {"format": FORMAT, "state": 1}, {"format": {}, "settings": 5, "data": []}]
+)
+def test_hostile_notes_are_one_clear_error(obs, tmp_path, note):
+    write_tensors(tmp_path / CURRENT, {"a": np.zeros(2)}, note)
+    with pytest.raises(CheckpointError):
+        cl.StructureLearner(checkpoint=tmp_path, resume=True, inference="star").fit(obs)
+
+
+def test_deep_notes_and_headers_are_damaged(tmp_path):
+    deep = b"[" * 100_000
+    with pytest.raises(CheckpointError, match="damaged"):
+        read_tensors(_put(tmp_path / "f", len(deep).to_bytes(8, "little") + deep))
 
 
 KILLS = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -153,3 +154,28 @@ def test_reference_networks_load(shared_data):
     assert len(drug.variables) == 8
     assert len(drug.edges) == 8
     assert len(load_eating(shared_data).edges) == 3
+
+
+FINE = [("name", "a"), *(("ordered", value) for value in (5, None, "a", [1], [["a"]], {"a": 1}, [None], 1e22))]
+
+
+@pytest.mark.parametrize("parents", [5, None, "a", [1], [["a"]], {"a": 1}, [None], 1e22])
+@pytest.mark.parametrize("key", ["parents", "states", "rates", "initial", "ordered", "name"])
+def test_a_saved_network_of_wrong_types_is_one_clear_error(tmp_path, key, parents):
+    content = cl.random_network(2, rng=1).to_dict()
+    content["variables"][1][key] = parents
+    (tmp_path / "n.json").write_text(json.dumps(content))
+    if (key, parents) in FINE:
+        cl.CTBN.load(tmp_path / "n.json")
+        return
+    with pytest.raises(cl.CtbnlearnError, match=r"n\.json"):
+        cl.CTBN.load(tmp_path / "n.json")
+
+
+def test_a_pipe_or_a_deep_file_is_not_a_network(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "deep").write_text("[" * 100_000)
+    for path in (tmp_path / "pipe", tmp_path / "loop", tmp_path / "deep", "/dev/zero", tmp_path, tmp_path / "none"):
+        with pytest.raises(cl.CtbnlearnError):
+            cl.CTBN.load(path)

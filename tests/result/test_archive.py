@@ -341,3 +341,30 @@ def test_folders_have_the_usual_permissions(result, tmp_path):
     result.save(tmp_path / "r")
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "r").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("name", [archive.MANIFEST, archive.ARRAYS, archive.NETWORK, "edges.csv"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "loop"])
+def test_what_is_not_a_file_in_a_result_is_refused_at_once(result, tmp_path, name, kind):
+    result.save(tmp_path / "r")
+    place = tmp_path / "r" / name
+    place.unlink()
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/zero" if kind == "device" else place)
+    if kind == "loop" and name == "edges.csv":  # an export may be missing
+        assert cl.load_result(tmp_path / "r").names == result.names
+        return
+    with pytest.raises(cl.CtbnlearnError):
+        cl.load_result(tmp_path / "r")
+
+
+@pytest.mark.parametrize("key", ["data", "settings", "warnings", "noise", "adjusted_for"])
+def test_a_manifest_of_wrong_types_is_damaged(result, tmp_path, key):
+    result.save(tmp_path / "r")
+    path = tmp_path / "r" / archive.MANIFEST
+    content = {**json.loads(path.read_text()), key: 5}
+    path.write_text(json.dumps({**content, "checksum": archive._checksum(content)}))
+    with pytest.raises(cl.CtbnlearnError, match=key):
+        cl.load_result(tmp_path / "r")

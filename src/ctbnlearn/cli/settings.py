@@ -145,6 +145,9 @@ def _method(options: Mapping[str, Any]) -> Any:
 def _by_name(key: str, given: Any) -> dict[str, Any]:
     """Options VARIABLE=..., or a table of a file, as {variable: what is said of it}."""
     if isinstance(given, Mapping):
+        for name, value in given.items():
+            if key == "ordered" and not isinstance(value, list):
+                raise ParameterError(f"ordered: {name} must be a list of labels in their order, not {shown(value)}")
         return {str(name): [str(v) for v in value] if key == "ordered" else value for name, value in given.items()}
     example = {"levels": "crp=3", "cut": "crp=3,7", "ordered": "stage=mild,moderate,severe"}[key]
     found: dict[str, Any] = {}
@@ -167,7 +170,7 @@ def _by_name(key: str, given: Any) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         options = tomllib.loads(read_bytes(path, "TOML").decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
         raise DataError(f"{path}: not a TOML file ({first_line(problem)}); correct it there") from None
     known = {**READING, **LEARNING, "learner": ("a table", dict)}
     for key, value in options.items():

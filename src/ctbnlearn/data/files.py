@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +26,13 @@ def as_path(path: Any, purpose: str) -> Path:
 def read_bytes(path: Path, kind: str, size: int = -1) -> bytes:
     """Read a file, or its first bytes; `kind` says which files would do."""
     try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe or a device could be waited for forever
+            raise DataError(f"{path}: this is a pipe, socket or device, not a file; name a {kind} file")
         with open(path, "rb") as file:
             return file.read(size)
+    except CtbnlearnError:
+        raise
     except IsADirectoryError:
         raise DataError(f"{path}: this is a folder; name a {kind} file in it") from None
     except FileNotFoundError:

@@ -214,7 +214,18 @@ def posterior(chain: Any, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
 
 
 def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
-    """State probabilities at each time given the evidence up to and including that time; shapes as `smooth`."""
+    """State probabilities at each time given the evidence up to and including that time.
+
+    Parameters
+    ----------
+    network, evidence, times
+        As in `smooth`.
+
+    Returns
+    -------
+    dict
+        Per variable (n_trajectories, n_times, n_states).
+    """
     return _posterior(_checked(network, evidence), times, backward=False)
 
 

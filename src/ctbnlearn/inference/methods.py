@@ -135,6 +135,12 @@ class Exact(Iterated):
     """EM with paths on the joint chain of all variables: for up to nine of two states.
 
     With geometric rates the objective F is a lower bound of the log evidence.
+
+    Parameters
+    ----------
+    rates, initial, n_init, max_iter, tol
+        Of EM: "geometric" path rates (or "arithmetic"), "uniform" weights to start from (or "full", "random"), 1 random
+        start, 50 rounds at most, and 0.005 nats per trajectory and variable as the change at which it has converged.
     """
 
     name: ClassVar[str] = "exact"
@@ -168,7 +174,18 @@ class Factorised(Iterated):
 @final
 @dataclass(frozen=True)
 class Star(Factorised):
-    """The star approximation of the paper: a transition depends on what the parents do at that moment."""
+    """The star approximation of the paper: a transition depends on what the parents do at that moment.
+
+    Parameters
+    ----------
+    rates, initial, n_init, max_iter, tol
+        Of EM: "geometric" path rates (or "arithmetic"), "uniform" weights to start from (or "full", "random"), 1 random
+        start, 50 rounds at most, and 0.005 nats per trajectory and variable as the change at which it has converged.
+    step : float or None
+        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
+    refine : bool
+        Weigh parent sets by their own evidence after EM; default True.
+    """
 
     name: ClassVar[str] = "star"
 
@@ -176,7 +193,18 @@ class Star(Factorised):
 @final
 @dataclass(frozen=True)
 class MeanField(Factorised):
-    """Naive mean field (Cohn et al. 2010), the rival: a transition does not depend on what the parents then do."""
+    """Naive mean field (Cohn et al. 2010), the rival: a transition does not depend on what the parents then do.
+
+    Parameters
+    ----------
+    rates, initial, n_init, max_iter, tol
+        Of EM: "geometric" path rates (or "arithmetic"), "uniform" weights to start from (or "full", "random"), 1 random
+        start, 50 rounds at most, and 0.005 nats per trajectory and variable as the change at which it has converged.
+    step : float or None
+        Longest cell of the time grid; default a quarter of the shortest mean dwell time.
+    refine : bool
+        Weigh parent sets by their own evidence after EM; default True.
+    """
 
     name: ClassVar[str] = "mean_field"
 

@@ -75,7 +75,13 @@ def expected_statistics(
     device: str = "auto",
     inference: str = "star",
 ) -> Statistics:
-    """Expected dwell times and transition counts per state of the network's parents, summed over trajectories."""
+    """Expected dwell times and transition counts per state of the network's parents, summed over trajectories.
+
+    Parameters
+    ----------
+    network, obs, step, precision, device, inference
+        As in `smooth`.
+    """
     check_same_variables(network, obs)
     engine = _engine(network, obs, step, precision, device, inference)
     return engine.expect(PathRates.of_network(network), THOROUGH).statistics
@@ -93,6 +99,11 @@ def log_evidence(
     """F of every trajectory: approximates the log evidence, exact where no variable drives another.
 
     No bound in the star approximation; in mean field a lower bound, but for the error of the time grid.
+
+    Parameters
+    ----------
+    network, obs, step, precision, device, inference
+        As in `smooth`.
     """
     check_same_variables(network, obs)
     engine = _engine(network, obs, step, precision, device, inference)
@@ -105,6 +116,11 @@ def predictive(
     """Log likelihood of each observation given the earlier ones, summed per trajectory (n_trajectories,).
 
     An assumed-density filter: variables are kept independent given the past, their rates averaged over their parents.
+
+    Parameters
+    ----------
+    network, obs, step, precision, device
+        As in `smooth`.
     """
     check_same_variables(network, obs)
     return _engine(network, obs, step, precision, device).predictive(PathRates.of_network(network))

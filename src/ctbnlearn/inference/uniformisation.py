@@ -14,12 +14,20 @@ import numpy as np
 from scipy.special import gammaln, pdtrc
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.errors import ParameterError
 
+MOST_JUMPS = 1e6  # uniformised jumps between two boundaries up to which they are followed
 LONGEST = 16.0  # mean number of uniformised jumps covered by one series
 
 
 def n_substeps(rate: float, dt: FloatArray) -> int:
-    """Number of equal substeps that keep every series short."""
+    """Number of equal substeps that keep every series short; raise where no machine could take them all."""
+    longest = float(dt.max(initial=0.0))
+    if rate * longest > MOST_JUMPS:
+        raise ParameterError(
+            f"a stretch of {longest:.3g} without observations holds more than {MOST_JUMPS:,.0f} mean dwell times "
+            f"(the shortest is {1 / rate:.3g}); ask for times nearer to the observations, or check the unit of time"
+        )
     return max(1, int(np.ceil(rate * float(dt.max(initial=0.0)) / LONGEST)))
 
 

@@ -28,7 +28,7 @@ from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinish
 from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.manifest import fingerprint, plain
 
-FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 2
+FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 3
 CURRENT, BEST = "checkpoint.safetensors", "best.safetensors"
 LONGEST = 100  # letters of a setting up to which it is kept as it is
 
@@ -137,6 +137,9 @@ class Checkpoint:
         except OSError as problem:
             raise CheckpointError(f"{path}: cannot be read ({_reason(problem)}); make it readable") from None
         self._check(path, note)
+        kinds = {"start": int, "round": int, "state": dict}
+        if not all(isinstance(note.get(key), kind) for key, kind in kinds.items()):
+            raise CheckpointError(f"{path}: this checkpoint is damaged; remove it and learn from the beginning")
         return Saved(arrays, note["start"], note["round"], note["state"])
 
     def _check(self, path: Path, note: Mapping[str, Any]) -> None:
@@ -150,7 +153,7 @@ class Checkpoint:
                     f"{path}: this checkpoint was made by another {what} ({note.get(key)}, here {self._mark[key]}); "
                     "use that one, or choose another folder to learn from the beginning"
                 )
-        if note["data"] != self._mark["data"]:
+        if note.get("data") != self._mark["data"] or not isinstance(note.get("settings"), dict):
             raise CheckpointError(f"{path}: this checkpoint was made from other data; {otherwise}")
         here: dict[str, str] = self._mark["settings"]  # type: ignore[assignment]
         other = [key for key in here if note["settings"].get(key) != here[key]]
@@ -163,7 +166,7 @@ def saved_round(folder: str | os.PathLike[str]) -> int | None:
     """Rounds of EM in the checkpoint in a folder; None where none can be read."""
     try:
         return int(read_note(Path(folder) / CURRENT)["round"])
-    except (OSError, CheckpointError, KeyError):
+    except (OSError, CheckpointError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -25,6 +25,7 @@ from ctbnlearn.interface import spoken
 from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
+from ctbnlearn.learn.limits import check_rates
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.result.history import History
@@ -320,6 +321,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
             self._fit_complete(data, rules, scoring, possible)
         else:
+            check_rates(data.variables, rules)
             self.inference_ = method or (Star() if mixture is not None else choose_method(data))
             if isinstance(self.inference_, Sampling):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)

@@ -13,7 +13,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.scan import TableScan
 from ctbnlearn.inference.methods import Iterated, Sampling
-from ctbnlearn.result.manifest import build_manifest, describe, plain
+from ctbnlearn.result.manifest import build_manifest, describe, plain, some
 from ctbnlearn.result.result import Result
 
 WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume", "executor", "memory")  # on what is learned
@@ -69,6 +69,12 @@ def result_of(learner: Any, record: FitRecord) -> Result:
     for key in ("exogenous", "adjusted_for"):
         if getattr(learner, key + "_", None):
             manifest[key] = list(getattr(learner, key + "_"))
+    still = [name for name in manifest.get("exogenous", ()) if name not in manifest.get("adjusted_for", ())]
+    if still and getattr(learner, "exogenous", None) is None:
+        manifest["warnings"].append(
+            f"Never seen to change within a trajectory, so taken to be driven by nothing: {some(still)}. If they can "
+            "change, they were watched too briefly; if they cannot, declare them as exogenous, or leave them out."
+        )
     if learner.pools_ is not None:  # sets were made of these candidates alone
         manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

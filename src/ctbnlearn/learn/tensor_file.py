@@ -6,10 +6,11 @@ all is on the disk. Whenever the process or the machine stops, the old file is t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import stat
 import tempfile
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +22,7 @@ from ctbnlearn.errors import CheckpointError
 
 KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "I16": "<i2", "BOOL": "|b1"}
 UNFINISHED = ".part"
+BAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError)
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -29,12 +31,12 @@ def write_tensors(path: Path, arrays: Arrays, note: Mapping[str, Any]) -> None:
     names = {kind: name for name, kind in KINDS.items()}
     flat = {name: np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
     header: dict[str, Any] = {}
-    place = checksum = 0
+    place = 0
     for name, a in flat.items():
         header[name] = {"dtype": names[a.dtype.str], "shape": a.shape, "data_offsets": [place, place + a.nbytes]}
         place += a.nbytes
-        checksum = zlib.crc32(_bytes(a), checksum)
-    header["__metadata__"] = {"note": json.dumps(note), "crc32": str(checksum)}
+    text_of_note = json.dumps(note)
+    header["__metadata__"] = {"note": text_of_note, "sha256": _checksum(header, text_of_note, flat.values())}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}.", suffix=UNFINISHED, dir=path.parent)
@@ -57,26 +59,29 @@ def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         with open(path, "rb") as file:
             header, note, expected = _header(file)
             arrays: dict[str, NDArray[Any]] = {}
-            checksum = 0
             for name, entry in header.items():
                 begin, end = entry["data_offsets"]
                 kind = np.dtype(KINDS[entry["dtype"]])
                 arrays[name] = np.fromfile(file, kind, (end - begin) // kind.itemsize).reshape(entry["shape"])
-                checksum = zlib.crc32(_bytes(arrays[name]), checksum)
-    except (ValueError, KeyError, TypeError, AttributeError):
+            whole = not file.read(1) and _checksum(header, note, arrays.values()) == expected
+            found = json.loads(note)
+    except BAD:
         raise _damaged(path) from None
-    if checksum != expected:
+    if not whole or not isinstance(found, dict):
         raise _damaged(path)
-    return arrays, note
+    return arrays, found
 
 
 def read_note(path: Path) -> dict[str, Any]:
     """The note alone."""
     try:
         with open(path, "rb") as file:
-            return _header(file)[1]
-    except (ValueError, KeyError, TypeError, AttributeError):
+            found = json.loads(_header(file)[1])
+    except BAD:
         raise _damaged(path) from None
+    if not isinstance(found, dict):
+        raise _damaged(path)
+    return found
 
 
 def remove_unfinished(path: Path) -> None:
@@ -95,13 +100,24 @@ def unlisted(arrays: Arrays, name: str, count: int) -> list[NDArray[Any]]:
     return [arrays[f"{name}/{k}"] for k in range(count)]
 
 
-def _header(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _header(file: BinaryIO) -> tuple[dict[str, Any], str, str]:
+    """Entries of the arrays, the note as text, and the checksum of all."""
+    status = os.fstat(file.fileno())
     length = int.from_bytes(file.read(8), "little")
-    if length > os.fstat(file.fileno()).st_size:
+    if not stat.S_ISREG(status.st_mode) or length > status.st_size:
         raise ValueError("the header is longer than the file")
     header = json.loads(file.read(length))
     marks = header.pop("__metadata__")
-    return header, json.loads(marks["note"]), int(marks["crc32"])
+    return header, marks["note"], marks["sha256"]
+
+
+def _checksum(header: Mapping[str, Any], note: str, arrays: Iterable[NDArray[Any]]) -> str:
+    """SHA-256 of everything in a file: entries, note and numbers."""
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    digest = hashlib.sha256(json.dumps([entries, note], sort_keys=True).encode())
+    for array in arrays:
+        digest.update(_bytes(array))
+    return digest.hexdigest()
 
 
 def _bytes(array: NDArray[Any]) -> memoryview:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.files import as_path, read_bytes
+from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.variables import Variable, as_variables
 from ctbnlearn.errors import CtbnlearnError, ModelError
 from ctbnlearn.model.initial import InitialDistribution
@@ -91,8 +92,8 @@ class CTBN:
         self.initial = InitialDistribution.build(self.variables, initial)
 
     def _parent_numbers(self, child: str, names: Sequence[str]) -> tuple[int, ...]:
-        if isinstance(names, str):
-            raise ModelError(f"parents of {child!r} must be a list of names, not the text {names!r}")
+        if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
+            raise ModelError(f"parents of {child!r} must be a list of names, not {names!r}")
         for name in names:
             if name not in self._index:
                 raise ModelError(f"{child!r} has the unknown parent {name!r}; known: {list(self._index)}")
@@ -222,7 +223,7 @@ class CTBN:
         """Inverse of `to_dict`."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ModelError("this is not a network saved by ctbnlearn (no format mark)")
-        if not isinstance(content.get("version"), int) or content["version"] > VERSION:
+        if not isinstance(content.get("version"), int) or not 1 <= content["version"] <= VERSION:
             raise ModelError(
                 f"this network was saved in version {content.get('version')!r} of the format, this program "
                 f"reads up to {VERSION}: update ctbnlearn"
@@ -235,11 +236,11 @@ class CTBN:
             }
             parents = {e["name"]: e["parents"] for e in entries}
             rates = {e["name"]: e["rates"] for e in entries}
+            return cls(variables, parents, rates, initial)
         except CtbnlearnError:
             raise
-        except (KeyError, TypeError, ValueError) as problem:
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ModelError(f"the saved network is damaged: {problem!r}") from None
-        return cls(variables, parents, rates, initial)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON; labels keep their types. The file appears whole or not at all."""
@@ -251,11 +252,11 @@ class CTBN:
     def load(cls, path: str | os.PathLike[str]) -> CTBN:
         """Read what `save` wrote."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ModelError(f"{path}: no such file") from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
-            raise ModelError(f"{path}: not a readable JSON file ({problem})") from None
+            content = json.loads(read_bytes(as_path(path, "a network"), "JSON").decode())
+        except CtbnlearnError as problem:
+            raise ModelError(str(problem)) from None
+        except (UnicodeDecodeError, ValueError, RecursionError) as problem:
+            raise ModelError(f"{path}: not a readable JSON file ({first_line(problem)}); check the path") from None
         try:
             return cls.from_dict(content)
         except CtbnlearnError as problem:

@@ -140,6 +140,11 @@ class JointSpace:
 def amalgamate(network: CTBN) -> Any:
     """Sparse generator (n, n) of the joint chain, states in C order of the variables.
 
+    Parameters
+    ----------
+    network
+        The network; n is the product of the numbers of states.
+
     Examples
     --------
     >>> from ctbnlearn.model.random_network import random_network

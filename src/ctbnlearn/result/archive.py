@@ -44,6 +44,11 @@ FILES = frozenset({MANIFEST, ARRAYS, NETWORK, REPORT, *EXPORTS})
 BAGS = ("mean", "spread", "sign_agreement", "all_data")
 _STORED = ("format", "format_version", "files", "phases", "converged", "units", "checksum")
 
+_KINDS = {
+    **dict.fromkeys(("data", "settings", "timings", "convergence", "noise", "moves_per_gap", "pools"), dict),
+    **dict.fromkeys(("warnings", "exogenous", "adjusted_for"), list),
+}
+
 logger = logging.getLogger(__name__)
 
 
@@ -240,6 +245,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"{path}: this result was saved in version {version} of the format, and this program reads up to "
             f"{VERSION}; update ctbnlearn"
         )
+    for key, kind in _KINDS.items():
+        if key in manifest and not isinstance(manifest[key], kind):
+            raise DataError(f"{path}: {key!r} is not what a result holds there; restore the file, or learn again")
     files = manifest.get("files")
     known = isinstance(files, dict) and {ARRAYS, NETWORK} <= set(files) <= FILES
     if manifest.get("checksum") != _checksum(manifest) or not known:

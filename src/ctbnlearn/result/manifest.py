@@ -215,20 +215,21 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
                 undriven.append(name)
     if prior_led:
         out.append(
-            f"The prior dominates the rates of {_some(prior_led)}: fewer transitions were expected than the prior "
+            f"The prior dominates the rates of {some(prior_led)}: fewer transitions were expected than the prior "
             "counts as seen."
         )
     if undriven:
         out.append(
-            f"What drives {_some(undriven)} cannot be told from so few moves: name in `exogenous` what nothing drives."
+            f"What drives {some(undriven)} cannot be told from so few moves: name in `exogenous` what nothing drives."
         )
     if starved:
         out.append(
-            f"Too few observations of {_some(starved)} (moves expected between two of them): which of two variables "
+            f"Too few observations of {some(starved)} (moves expected between two of them): which of two variables "
             "moved first is barely in the data, so that rates, and directions of edges from and to it, are uncertain."
         )
     return out
 
 
-def _some(names: list[str]) -> str:
+def some(names: list[str]) -> str:
+    """The first ten names, and how many more there are."""
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

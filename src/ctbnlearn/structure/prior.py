@@ -26,6 +26,11 @@ class ProjectedPrior:
 
     With every set of candidates in play the full set is all of them; with at most K parents it is K of them,
     each with the candidates' (geometric) mean number of states.
+
+    Parameters
+    ----------
+    shape, rate : float
+        Of the Gamma prior at the full parent set; default 5 and 10, as in the paper.
     """
 
     shape: float = 5.0
