@@ -135,7 +135,7 @@ def _log_odds(prior: Any, n: int) -> FloatArray:
     """Matrix [source, target] of log odds from a number or a matrix."""
     try:
         odds = np.asarray(prior, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         odds = np.full((), np.nan)
     if odds.shape not in ((), (n, n)) or not np.isfinite(odds).all():
         raise ParameterError(
