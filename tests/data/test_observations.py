@@ -122,7 +122,7 @@ def test_noise_by_variable():
         (lambda: cl.GaussianNoise(1, "ab"), "different finite numbers"),
         (lambda: cl.GaussianNoise(1, 3), "different finite numbers"),
         (lambda: cl.ThresholdNoise(np.nan, 1.0), "mean must be a finite number"),
-        (lambda: cl.ThresholdNoise(0.0, 0.0), "sd must be positive"),
+        (lambda: cl.ThresholdNoise(0.0, 0.0), "sd must be a positive finite number"),
         (lambda: cl.ThresholdNoise("a"), "mean must be"),
         (lambda: cl.ThresholdNoise(0.0, 1.0, log="yes"), "log must be"),
         (lambda: cl.ThresholdNoise(0.0, 1.0).bind(cl.Variable("a", (0, 1, 2))), "for two"),

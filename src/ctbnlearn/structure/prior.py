@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from ctbnlearn.arguments import finite
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -42,8 +43,12 @@ def check_rate_prior(prior: Any) -> None:
     if isinstance(prior, str) and prior in ("auto", "shared"):
         return
     pair = (prior.shape, prior.rate) if isinstance(prior, ProjectedPrior) else prior
-    ok = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
-    if not ok or not all(isinstance(p, (int, float, np.number)) and np.isfinite(p) and p > 0 for p in pair):
+    try:
+        ok = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
+        fine = ok and all(finite(p, "rate_prior") > 0 for p in pair)
+    except ParameterError:
+        fine = False
+    if not fine:
         raise ParameterError(
             'rate_prior must be "auto", "shared", a pair (shape, rate) of positive numbers or a ProjectedPrior, not '
             f"{prior!r}"
@@ -130,7 +135,7 @@ def _log_odds(prior: Any, n: int) -> FloatArray:
     """Matrix [source, target] of log odds from a number or a matrix."""
     try:
         odds = np.asarray(prior, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         odds = np.full((), np.nan)
     if odds.shape not in ((), (n, n)) or not np.isfinite(odds).all():
         raise ParameterError(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from ctbnlearn.arguments import finite
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.variables import Label, Variable
@@ -61,11 +62,7 @@ class ThresholdNoise(NoiseModel):
             value = getattr(self, name)
             if value is None:
                 continue
-            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if not number or not np.isfinite(value) or (name == "sd" and value <= 0):
-                kind = "positive and finite" if name == "sd" else "a finite number"
-                raise ParameterError(f"ThresholdNoise: {name} must be {kind}, not {value!r}")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, finite(value, f"ThresholdNoise: {name}", positive=name == "sd"))
         if not isinstance(self.log, (bool, np.bool_)):
             raise ParameterError(f"ThresholdNoise: log must be True or False, not {self.log!r}")
 
