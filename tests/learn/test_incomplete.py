@@ -487,7 +487,7 @@ def test_active_parents_are_those_of_heavy_sets():
         ({"inference": cl.Sampling(sweeps=1.5)}, "Sampling: sweeps"),
         ({"inference": cl.Sampling(agreement=0.0)}, "Sampling: agreement"),
         ({"inference": cl.Sampling(agreement=2.0)}, "Sampling: agreement"),
-        ({"inference": "sampling", "weights": "mixture"}, "draws parent sets from their posterior"),
+        ({"inference": "sampling", "weights": "mixture"}, "weighs parent sets by their posterior"),
         ({"weights": cl.Mixture(scaled=3)}, "Mixture: scaled"),
         ({"weights": "heavy"}, "weights must be"),
         ({"precision": "half"}, "precision"),
