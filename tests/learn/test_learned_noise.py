@@ -12,7 +12,7 @@ from scipy.stats import kstest
 import ctbnlearn as cl
 from ctbnlearn.data.noise import noise_from_dict
 from ctbnlearn.inference.path_state import gather
-from ctbnlearn.learn.noise_draws import NoiseDraws
+from ctbnlearn.learn.noise_draws import LearnedValues, NoiseDraws
 
 NAMES = ("x0", "x1", "x2")
 
@@ -167,7 +167,7 @@ def test_chains_keep_models_of_their_own():
     _, rows = table(n=10)
     obs = read(rows, cl.GaussianNoise(n_states=2))
     seen = gather(obs)
-    one, two = NoiseDraws(obs, seen), NoiseDraws(obs, seen)
+    one, two = (NoiseDraws(LearnedValues.of(obs), seen) for _ in range(2))
     one.restore({f"noise/{i}": np.array([0.0, 1.0, 2.0]) for i in range(3)})
     assert one.models[0].values == (0.0, 1.0)
     assert two.models[0].values != (0.0, 1.0)
