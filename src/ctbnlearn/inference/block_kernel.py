@@ -25,7 +25,6 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.inference.device import compiled
 
 MOST_TERMS = 512  # of the series
-LONGEST = 380.0  # gamma dt of a cell that so many terms serve
 
 
 class Moments(NamedTuple):
