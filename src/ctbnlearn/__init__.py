@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ctbnlearn.data.prepare import prepare_table as prepare_table
     from ctbnlearn.data.pyagrum import read_pyagrum as read_pyagrum
     from ctbnlearn.data.pyctbn import read_pyctbn as read_pyctbn
-    from ctbnlearn.data.scan import TableScan as TableScan
     from ctbnlearn.data.scan import scan_table as scan_table
     from ctbnlearn.data.segments import Segments as Segments
+    from ctbnlearn.data.table_scan import TableScan as TableScan
     from ctbnlearn.data.tables import read_table as read_table
     from ctbnlearn.data.variables import Variable as Variable
     from ctbnlearn.data.writers import write_paths as write_paths
@@ -92,7 +92,7 @@ _HOME = {
     "Statistics": "inference.statistics",
     "StructuralEM": "learn.sem",
     "StructureLearner": "learn.learner",
-    "TableScan": "data.scan",
+    "TableScan": "data.table_scan",
     "Tabu": "learn.searches",
     "ThresholdNoise": "data.noise",
     "Variable": "data.variables",

@@ -53,7 +53,7 @@ TABLES = {
     "noise without a number": (GOOD, ["--noise", "a=gaussian"], "'gaussian' is not an observation model"),
     "negative variance": (GOOD, ["--noise", "a=gaussian:-1:0,1"], "variance must be positive"),
     "threshold without its spread": (GOOD, ["--noise", "a=threshold:1"], "'threshold:1' is not an observation model"),
-    "threshold of no number": (GOOD, ["--noise", "a=threshold:1:-2"], "sd must be positive"),
+    "threshold of no number": (GOOD, ["--noise", "a=threshold:1:-2"], "sd must be a positive"),
     "noise for nobody": (GOOD, ["--noise", "zz=labels:0.1"], "unknown variables 'zz'"),
     "noise twice": (GOOD, ["--noise", "a=labels:0.1", "--noise", "a=labels:0.2"], "'a' twice"),
     "noise for all and one": (GOOD, ["--noise", "labels:0.1", "--noise", "a=labels:0.2"], "name a variable in each"),

@@ -187,7 +187,10 @@ def learn(
     ] = None,
     bags: Annotated[
         int | None,
-        typer.Option(min=2, help="Average edge probabilities over so many draws of the units: sure only if all are."),
+        typer.Option(
+            min=2,
+            help="Average edge probabilities over so many draws of the units: sure only if all are. Default: one fit.",
+        ),
     ] = None,
     show: Annotated[
         str | None,

@@ -13,8 +13,8 @@ from ctbnlearn.data.messages import named
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
-from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.series import Series
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
 from ctbnlearn.execute.shards import n_shards, shard_bounds
 from ctbnlearn.inference.methods import Sampling, as_method

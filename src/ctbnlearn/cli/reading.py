@@ -15,8 +15,9 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
-from ctbnlearn.data.scan import TableScan, parquet_files, scan_table
+from ctbnlearn.data.scan import parquet_files, scan_table
 from ctbnlearn.data.source import Source
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import DataError, ParameterError
 

@@ -12,20 +12,19 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.clock import Clock
+from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.columns import read_specs
 from ctbnlearn.data.frames import FrameSource
 from ctbnlearn.data.messages import shown
-from ctbnlearn.data.noise import NoiseModel
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.data.roles import check_flag, read_roles
-from ctbnlearn.data.row_groups import Index, build_index, open_parquet, read_groups
+from ctbnlearn.data.row_groups import build_index, open_parquet, read_groups
 from ctbnlearn.data.source import MISSING, as_words
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.data.tables import read_table
-from ctbnlearn.data.variables import Label, Variable
+from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import DataError, ParameterError
 
 PARQUET = (".parquet", ".pq")
@@ -105,75 +104,6 @@ def _read_rows(path: str, rows: IntArray, columns: Sequence[str]) -> pa.Table:
     if len(at) and (np.diff(at) == 1).all():
         return table.slice(int(at[0]), len(at))
     return table.take(pa.array(at))
-
-
-class TableScan:
-    """A table in Parquet files whose trajectories are read in parts; `scan_table` makes it, `fit` takes it.
-
-    Attributes
-    ----------
-    variables, names
-        As in `Observations`.
-    ids, start, end
-        Names and windows of the trajectories, in the order of their names.
-    n_trajectories, n_rows, n_values
-        How many trajectories, rows and values there are.
-    """
-
-    interventions: None = None
-    clock = Clock()
-
-    def __init__(self, paths: Sequence[str], index: Index, reading: Mapping[str, Any]) -> None:
-        self._paths, self._index, self._reading = tuple(paths), index, dict(reading)
-        self.variables: tuple[Variable, ...] = tuple(column.variable for column in index.columns)
-        self.ids: Sequence[Any] = index.ids
-        self.start: FloatArray = index.start
-        self.end: FloatArray = index.end
-        self.n_rows = int(index.length.sum())
-        self.n_values = sum(index.values)
-        self.values_per_variable = list(index.values)
-        self.noise: tuple[NoiseModel, ...] = tuple(column.noise for column in index.columns)
-        self.sha256 = index.sha256
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return tuple(v.name for v in self.variables)
-
-    @property
-    def n_trajectories(self) -> int:
-        """Number of trajectories."""
-        return len(self.ids)
-
-    def __len__(self) -> int:
-        return self.n_trajectories
-
-    def __repr__(self) -> str:
-        return (
-            f"TableScan({self.n_trajectories} trajectories, {len(self.variables)} variables, {self.n_values} values "
-            f"seen, {len(self._paths)} files)"
-        )
-
-    def part(self, first: int, last: int) -> ScanPart:
-        """Trajectories from one rank up to another, to be read later."""
-        return self._some(np.arange(first, last))
-
-    def select(self, trajectories: Any) -> Observations:
-        """Read the chosen trajectories, by rank."""
-        return self._some(np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)).observations()
-
-    def read(self) -> Observations:
-        """Read all of it into memory."""
-        return self.part(0, self.n_trajectories).observations()
-
-    def with_noise(self, models: Mapping[str, NoiseModel]) -> TableScan:
-        """Itself: the observation models of a scan are given, not learned."""
-        return self
-
-    def _some(self, ranks: IntArray) -> ScanPart:
-        used, file = np.unique(self._index.file[ranks], return_inverse=True)
-        paths = tuple(self._paths[k] for k in used)
-        return ScanPart(paths, file, self._index.first[ranks], self._index.length[ranks], self._reading)
 
 
 def scan_table(

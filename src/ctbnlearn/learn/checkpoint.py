@@ -22,7 +22,7 @@ from ctbnlearn import __version__
 from ctbnlearn.data.files import as_path
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CheckpointError, LockedError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.locks import FolderLock

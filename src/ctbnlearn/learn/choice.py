@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 
 MOST_VARIABLES = 150

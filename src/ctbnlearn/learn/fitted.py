@@ -13,7 +13,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.inference.methods import Method

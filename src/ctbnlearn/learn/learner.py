@@ -18,7 +18,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.interface import spoken

@@ -11,7 +11,7 @@ import numpy as np
 from ctbnlearn.data.noise.saved import KINDS
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Iterated, Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain, some
 from ctbnlearn.result.result import Result

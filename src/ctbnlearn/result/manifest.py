@@ -17,7 +17,7 @@ from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
-from ctbnlearn.data.scan import TableScan
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture

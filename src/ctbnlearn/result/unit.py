@@ -13,8 +13,8 @@ from ctbnlearn.data.clock import NO_CLOCK
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations, observe
-from ctbnlearn.data.scan import TableScan
 from ctbnlearn.data.series import Series
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Method
