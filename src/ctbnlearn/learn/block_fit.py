@@ -141,6 +141,10 @@ class BlockFitter:
         """Logarithms of the rates of every member by itself, on the full block, (k, S)."""
         return np.log(np.maximum(self._own(self.alone, members), 1e-12))
 
+    def alone_rates(self, nodes: Sequence[int]) -> FloatArray:
+        """Rates of variables of equal shape, each as a block of its own, (n, k, S)."""
+        return np.stack([np.where(self.used((i,)), self._own(self.alone, (i,)), 0.0) for i in nodes])
+
     def first_start(self, members: Sequence[int]) -> FloatArray:
         """Initial distribution of independent members, (S,)."""
         joint = np.ones(1)

@@ -46,7 +46,7 @@ def _cells_alone(fitter: BlockFitter) -> Iterator[tuple[FloatArray, FloatArray]]
         share = np.zeros((n, most - 1, real.sum()), np.float32)
         for kind in kinds:
             nodes = np.array(kind)
-            rates = np.stack([np.where(fitter.used((i,)), np.exp(fitter.first_rates((i,))), 0.0) for i in kind])
+            rates = fitter.alone_rates(kind)
             start = np.stack([fitter.start[i] for i in kind])
             for some, flow, dwell in fitter.evidence.by_cell(nodes[:, None], rates, start, piece):
                 own = np.moveaxis(rates[some][..., None] * (flow - dwell[:, :, None]), 0, 3)

@@ -135,8 +135,7 @@ def make_fitter(
     for _ in range(4 if initial is None else 1):
         for some in fitter.by_shape([(i,) for i in range(len(cards))]):
             nodes = np.array(some)[:, None]
-            rates = np.stack([np.where(fitter.used((i,)), np.exp(fitter.first_rates((i,))), 0.0) for i in some])
-            found = evidence.totals(nodes, rates, np.stack([start[i] for i in some]))
+            found = evidence.totals(nodes, fitter.alone_rates(some), np.stack([start[i] for i in some]))
             for i, own in zip(some, found.starts):
                 starts[i] = own
                 if initial is None:

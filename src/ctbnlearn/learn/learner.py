@@ -534,8 +534,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         _, draws = fit_incomplete(data, rules, scoring, possible, settings, Progress(self.progress))
         models = mean_models(data, draws)
         self._set_noise(data, models, parameter_rows(data, draws))
-        series = tuple(s.through(models[name]) if name in models else s for name, s in zip(data.names, data.series))
-        return replace(data, series=series)
+        return data.with_noise(models)
 
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray
