@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
@@ -148,3 +149,15 @@ def test_smoothing_and_saving_follow(tmp_path):
     assert np.isfinite(found.score(obs))
     found.result_.save(tmp_path / "result")
     assert cl.load_result(tmp_path / "result").manifest["inference"]["method"] == "blocks"
+
+
+def test_learned_levels_are_those_of_variables_alone():
+    _, obs = example(4, 100)
+    rows = {"id": np.repeat(np.arange(100), 10), "time": obs.series[0].times}
+    values = {name: series.values for name, series in zip(obs.names, obs.series)}
+    noise = dict.fromkeys(obs.names, cl.Levels(2))
+    raw = cl.read_table(pa.table({**rows, **values}), trajectory="id", time="time", noise=noise, start=0.0, end=4.0)
+    found, known = learn(raw), learn(obs)
+    np.testing.assert_allclose(found.edge_probabilities_, known.edge_probabilities_, atol=0.1)
+    means = [row["estimate"] for row in found.noise_parameters_ if row["parameter"] == "mean"]
+    np.testing.assert_allclose(means, [-1.0, 1.0] * 4, atol=0.1)
