@@ -1,4 +1,4 @@
-"""The kernel of blocks against dense matrix exponentials, differences, and the exact engine."""
+"""Chains of blocks, in loops and as batches, against dense matrix exponentials, differences, and the exact engine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from scipy.linalg import expm
 
 import ctbnlearn as cl
 from ctbnlearn.inference import exact
+from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import BlockEvidence
-from ctbnlearn.inference.block_kernel import moves
+from ctbnlearn.inference.block_kernel import Batches
 from ctbnlearn.inference.contract import Effort, PathRates
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.exact_paths import ExactPaths
@@ -52,11 +53,24 @@ def by_hand(data, rates, exits, start):
     return np.array(out)
 
 
+@pytest.fixture(scope="module", params=["loops", "batches"])
+def evidence(data, request):
+    return laid_out(data[0], request.param)
+
+
+def laid_out(obs, how, precision="float64"):
+    """Observations for processors or, run on one all the same, for accelerators."""
+    device = Device.find("cpu", precision)
+    found = BlockEvidence(obs, 4.0, device)
+    if how == "batches":
+        found.chains = Batches(found.cards, found.chains.pieces, device)
+    return found
+
+
 @pytest.fixture(scope="module")
-def block(data):
+def block(evidence):
     rng = np.random.default_rng(2)
-    rates = rng.uniform(0.1, 2.0, (2, 4, 12))
-    return BlockEvidence(data[0], 4.0, Device.find("cpu", "float64")), rates, rng.dirichlet(np.ones(12), 2)
+    return evidence, rng.uniform(0.1, 2.0, (2, 4, 12)), rng.dirichlet(np.ones(12), 2)
 
 
 MEMBERS = np.array([[0, 1, 2], [0, 1, 2]])
@@ -87,7 +101,7 @@ def test_products_of_scores_are_those_of_single_trajectories(data, block):
     evidence, rates, start = block
     scores = []
     for k in range(4):
-        one = BlockEvidence(data[0].select([k]), 4.0, Device.find("cpu", "float64"))
+        one = laid_out(data[0].select([k]), "loops")
         found = one.totals(MEMBERS[:1], rates[:1], start[:1])
         scores.append((rates[0] * (found.flow[0] - found.dwell[0])).reshape(-1))
     scores = np.array(scores) - np.mean(scores, 0)
@@ -95,18 +109,43 @@ def test_products_of_scores_are_those_of_single_trajectories(data, block):
 
 
 def test_single_precision_is_close(data, block):
-    evidence, rates, start = block
-    single = BlockEvidence(data[0], 4.0, Device.find("cpu", "float32")).totals(MEMBERS, rates, start)
-    double = evidence.totals(MEMBERS, rates, start)
+    _, rates, start = block
+    single = laid_out(data[0], "batches", "float32").totals(MEMBERS, rates, start)
+    double = laid_out(data[0], "loops").totals(MEMBERS, rates, start)
     np.testing.assert_allclose(single.log_evidence, double.log_evidence, atol=1e-4)
     np.testing.assert_allclose(single.flow, double.flow, rtol=1e-3, atol=1e-4)
 
 
-def test_long_cells_need_many_terms(data):
+def test_moments_of_cells_add_up_to_those_of_trajectories(evidence, block):
+    _, rates, start = block
+    total = evidence.totals(MEMBERS, rates, start)
+    ((some, flow, dwell),) = evidence.chains.by_cell(MEMBERS, rates, start, 0)
+    assert some.tolist() == [0, 1]
+    np.testing.assert_allclose(flow.sum((0, 4)), total.flow, atol=1e-10)
+    np.testing.assert_allclose(dwell.sum((0, 3)), total.dwell, atol=1e-10)
+    np.testing.assert_allclose(dwell.sum(2), np.broadcast_to(evidence.spans[0][:, None], dwell.sum(2).shape), atol=1e-8)
+
+
+def test_batches_agree_with_loops_on_many_trajectories():
+    network = cl.random_network(7, max_parents=2, rng=8)
+    obs = cl.observe(
+        cl.simulate(network, 300, horizon=6.0, rng=9), n_times=5, noise=cl.GaussianNoise(variance=0.3), rng=10
+    )
+    rng = np.random.default_rng(11)
+    members = np.array([rng.permutation(7)[:4] for _ in range(20)])
+    rates, start = rng.uniform(0.05, 3.0, (20, 4, 16)), rng.dirichlet(np.ones(16), 20)
+    rates[3, 2] = 0.0  # a variable that stays as it is
+    one, other = (laid_out(obs, how) for how in ("loops", "batches"))
+    for a, b in zip(one.totals(members, rates, start), other.totals(members, rates, start)):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-6)
+    a, b = (e.score_products(members, rates, start) for e in (one, other))
+    np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-5)
+
+
+def test_long_cells_need_many_terms(data, evidence):
     """Rates far above those the grid was made for."""
     rng = np.random.default_rng(3)
     rates, start = rng.uniform(20.0, 40.0, (1, 4, 12)), np.full((1, 12), 1 / 12)
-    evidence = BlockEvidence(data[0], 4.0, Device.find("cpu", "float64"))
     found = evidence.totals(MEMBERS[:1], rates, start)
     np.testing.assert_allclose(found.log_evidence[0], by_hand(data, rates[0], rates[0].sum(0), start[0]), atol=1e-7)
 

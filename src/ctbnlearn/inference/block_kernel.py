@@ -1,71 +1,23 @@
-"""The joint chain of a few variables, for many such blocks at once: log evidence, its gradient, expected statistics.
-
-A block of m variables has S joint states. Its generator G has one rate for every move: state x, and variable j stepping
-on by s states (cyclically); `rates[k, x]` is that of move k = (j, s) out of x. Over a cell of length dt,
-
-    exp(G^T dt) v = sum_k Pois(k; gamma dt) (P^T)^k v,    P = I + G / gamma,
-
-with gamma the largest exit rate or row sum; Horner's scheme needs one product a term. One pass back yields
-D = d ln Z / d G, and with it all expected statistics: moves G_xy D_xy, dwell times D_xx. Blocks of equal shape are one
-batch of products.
-"""
+"""The joint chains of many blocks at once on an accelerator, as batches of matrix products; see `block_chain`."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln
 
-from ctbnlearn.arrays import IntArray
-from ctbnlearn.inference.device import compiled
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
+from ctbnlearn.inference.device import Device, compiled
 
-MOST_TERMS = 512  # of the series
-
-
-class Moments(NamedTuple):
-    """What one evaluation finds, for every block.
-
-    Attributes
-    ----------
-    log_evidence : (n, B)
-        Log evidence of every trajectory.
-    flow : (n, k, S), (n, k, S, B) or (C, n, k, S, B)
-        D of every move; times its rate, the expected number of moves. By trajectory or by cell if asked for.
-    dwell : (n, S), (n, S, B) or (C, n, S, B)
-        Expected time in every state.
-    starts : (n, S)
-        Expected number of trajectories that begin in each state.
-    """
-
-    log_evidence: Any
-    flow: Any
-    dwell: Any
-    starts: Any
-
-
-@lru_cache(maxsize=256)
-def moves(cards: tuple[int, ...]) -> tuple[IntArray, IntArray, IntArray]:
-    """Moves of a block: which variable (k,), by how many states (k,), and where each leads from every state (k, S)."""
-    states = np.stack(np.unravel_index(np.arange(prod(cards)), cards), 1)
-    who, step, to = [], [], []
-    for j, card in enumerate(cards):
-        for s in range(1, card):
-            moved = states.copy()
-            moved[:, j] = (moved[:, j] + s) % card
-            who.append(j)
-            step.append(s)
-            to.append(np.ravel_multi_index(tuple(moved.T), cards))
-    return np.array(who), np.array(step), np.array(to)
-
-
-def n_terms(load: Any) -> Any:
-    """Terms of the series after which less than 1e-9 is left, for gamma dt = `load`."""
-    return load + 5.5 * load**0.5 + 6.0
+ROOM = 1_500_000_000  # numbers that one call may keep
+TERMS = (32, 128, MOST_TERMS)  # longest series that code is compiled for
+FEWEST = 64  # blocks in a call
 
 
 def _evaluate(
@@ -190,3 +142,89 @@ def _score_sums(rates: Any, flow: Any, dwell: Any) -> tuple[Any, Any]:
 
 
 score_sums = compiled(_score_sums)
+
+
+class Batches:
+    """Evaluates blocks of equal shape in batches of few sizes, as code is compiled for each.
+
+    Parameters
+    ----------
+    cards
+        Number of states of every variable.
+    pieces
+        Lengths of cells (C, B), likelihoods (C + 1, N, c, B) and number of trajectories of every piece of the data;
+        further columns are padding.
+    device
+        Where to compute, and how precisely.
+    """
+
+    def __init__(self, cards: Sequence[int], pieces: Sequence[tuple[FloatArray, FloatArray, int]], device: Device):
+        self.cards, self.device = cards, device
+        self.dtype = np.dtype(device.precision)
+        self._sizes: dict[Any, int] = {}
+        with self._context():
+            self.pieces = [
+                (*(jax.device_put(np.asarray(a, self.dtype), device.handle) for a in (dt, table)), own, float(dt.max()))
+                for dt, table, own in pieces
+            ]
+
+    @contextmanager
+    def _context(self) -> Iterator[None]:
+        with jax.enable_x64(self.dtype == np.float64), self.device.here():
+            yield
+
+    def sums(
+        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, slice, Moments]]:
+        """Moments of some blocks summed over some trajectories of a piece: (blocks, trajectories, moments)."""
+        own = self.pieces[piece][2]
+        for some, found in self._runs(members, rates, exits, start, "sum", piece):
+            evidence, flow, dwell, starts = (np.asarray(a, float)[: len(some)] for a in found)
+            spare = evidence.shape[1] - own  # padded columns: nothing seen in no time
+            yield some, slice(0, own), Moments(evidence[:, :own], flow, dwell, starts - spare * start[some])
+
+    def scores(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Sums over a piece's trajectories of products of scores, and of scores: (blocks, products, sums)."""
+        for some, found in self._runs(members, rates, rates.sum(1), start, "trajectory", piece):
+            padded = np.resize(some, len(found.flow))
+            with self._context():
+                products, sums = score_sums(np.asarray(rates[padded], self.dtype), found.flow, found.dwell)
+            yield some, np.asarray(products, float)[: len(some)], np.asarray(sums, float)[: len(some)]
+
+    def by_cell(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Moments of every cell of a piece: (blocks, flow (C, n, k, S, B), dwell (C, n, S, B))."""
+        own = self.pieces[piece][2]
+        for some, found in self._runs(members, rates, rates.sum(1), start, "cell", piece):
+            flow, dwell = (np.asarray(a)[:, : len(some), ..., :own] for a in (found.flow, found.dwell))
+            yield some, flow, dwell
+
+    def _runs(
+        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray, grain: str, piece: int
+    ) -> Iterator[tuple[IntArray, Moments]]:
+        cards = tuple(self.cards[j] for j in members[0])
+        dt, table, _, longest = self.pieces[piece]
+        gamma = float(np.maximum(exits, rates.sum(1)).max())
+        terms = next((t for t in TERMS if t >= n_terms(gamma * longest)), MOST_TERMS)
+        kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * start.shape[1] * dt.shape[1]
+        size = self._batch_size((cards, grain, piece), len(rates), max(1, ROOM // kept))
+        for low in range(0, len(rates), size):
+            some = np.arange(low, min(low + size, len(rates)))
+            padded = np.resize(some, size)
+            numbers = (np.asarray(a[padded], self.dtype) for a in (rates, exits, start))
+            with self._context():
+                which = members[padded].astype(np.int32)
+                yield some, evaluate(*numbers, which, dt, table, cards=cards, grain=grain, most=terms)
+
+    def _batch_size(self, kind: Any, n: int, most: int) -> int:
+        last = self._sizes.get(kind, 0)
+        if FEWEST < n <= last:
+            return last
+        size = FEWEST
+        while size < n and size * 2 <= most:
+            size *= 2
+        self._sizes[kind] = max(size, last)
+        return size

@@ -1,7 +1,7 @@
 """Path posteriors on the joint chain of all variables, for learning: exact, and for few variables.
 
 Exit rates e may exceed the sum of R~. The chain then loses probability on its way; what is left is the factor Z of F,
-and statistics are those of its posterior. All variables are one block of `block_kernel`.
+and statistics are those of its posterior. All variables are one block of `block_chain`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ImpossibleEvidenceError
 from ctbnlearn.inference import exact
+from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import BlockEvidence
-from ctbnlearn.inference.block_kernel import moves
 from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathPosterior, PathRates
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.statistics import Statistics

@@ -48,7 +48,7 @@ def _cells_alone(fitter: BlockFitter) -> Iterator[tuple[FloatArray, FloatArray]]
             nodes = np.array(kind)
             rates = fitter.alone_rates(kind)
             start = np.stack([fitter.start[i] for i in kind])
-            for some, flow, dwell in fitter.evidence.by_cell(nodes[:, None], rates, start, piece):
+            for some, flow, dwell in fitter.evidence.chains.by_cell(nodes[:, None], rates, start, piece):
                 own = np.moveaxis(rates[some][..., None] * (flow - dwell[:, :, None]), 0, 3)
                 own = own.reshape(len(some), own.shape[1] * own.shape[2], -1)[..., real]
                 excess[nodes[some], : own.shape[1]] = own

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
-from ctbnlearn.inference.block_kernel import moves
+from ctbnlearn.inference.block_chain import moves
 
 NEWTON_STEPS = 3
 

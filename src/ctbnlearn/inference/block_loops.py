@@ -1,0 +1,345 @@
+"""The joint chain of a block in compiled loops, for processors; see `block_chain` for the method.
+
+From a joint state lead as many moves as the variables have further states, so a product with P takes S (k + 1)
+operations, not S^2. Trajectories stand side by side in lanes, innermost, which the processor works on together.
+Nothing is compiled for a shape. Importing this module loads numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, exp, log, sqrt
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves
+from ctbnlearn.inference.device import Device
+from ctbnlearn.streams import OPTIONS
+
+SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
+LANES = 64
+TOGETHER = 256  # trajectories that one task works on
+SOME = 16  # blocks that one does
+
+compiled: Any = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
+
+
+@compiled
+def _poisson(weight, dt, c, first, width, gamma, count):  # type: ignore[no-untyped-def]
+    """Probabilities of 0, ..., count jumps in cell c of every lane."""
+    for w in range(width):
+        weight[0, w] = exp(-gamma * dt[c, first + w])
+    for i in range(1, count + 1):
+        a = gamma / i
+        for w in range(width):
+            weight[i, w] = weight[i - 1, w] * dt[c, first + w] * a
+
+
+@compiled
+def _fill(out, width):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        for w in range(width):
+            out[x, w] = 1.0
+
+
+@compiled
+def _copy(out, v, width):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        for w in range(width):
+            out[x, w] = v[x, w]
+
+
+@compiled
+def _likelihood(out, table, c, first, width, members, cards):  # type: ignore[no-untyped-def]
+    """Likelihood of the joint states at grid point c."""
+    states = out.shape[0]
+    inner = states
+    _fill(out, width)
+    for j in range(len(members)):
+        inner //= cards[j]
+        for x in range(states):
+            seen = table[c, members[j], (x // inner) % cards[j]]
+            for w in range(width):
+                out[x, w] *= seen[first + w]
+
+
+@compiled
+def _ahead(new, old, v, weight, width, stay, rate, source):  # type: ignore[no-untyped-def]
+    """Weighted v plus P^T old: one term of the series."""
+    k_moves, states = rate.shape
+    for x in range(states):
+        a = stay[x]
+        for w in range(width):
+            new[x, w] = weight[w] * v[x, w] + a * old[x, w]
+        for k in range(0, k_moves - 1, 2):
+            a, b = rate[k, x], rate[k + 1, x]
+            i, j = source[k, x], source[k + 1, x]
+            for w in range(width):
+                new[x, w] += a * old[i, w] + b * old[j, w]
+        if k_moves % 2:
+            a, i = rate[k_moves - 1, x], source[k_moves - 1, x]
+            for w in range(width):
+                new[x, w] += a * old[i, w]
+
+
+@compiled
+def _back(new, old, beta, weight, width, stay, rate, to):  # type: ignore[no-untyped-def]
+    """P old, which is also added to beta with its weight."""
+    k_moves, states = rate.shape
+    for x in range(states):
+        a = stay[x]
+        for w in range(width):
+            new[x, w] = a * old[x, w]
+        for k in range(0, k_moves - 1, 2):
+            a, b = rate[k, x], rate[k + 1, x]
+            i, j = to[k, x], to[k + 1, x]
+            for w in range(width):
+                new[x, w] += a * old[i, w] + b * old[j, w]
+        if k_moves % 2:
+            a, i = rate[k_moves - 1, x], to[k_moves - 1, x]
+            for w in range(width):
+                new[x, w] += a * old[i, w]
+        for w in range(width):
+            beta[x, w] += weight[w] * new[x, w]
+
+
+@compiled
+def _series(kept, v, weight, count, width, stay, rate, source):  # type: ignore[no-untyped-def]
+    """Horner's scheme for `count` terms: kept[i] after i steps."""
+    for x in range(v.shape[0]):
+        for w in range(width):
+            kept[0, x, w] = weight[count, w] * v[x, w]
+    for i in range(count):
+        _ahead(kept[i + 1], kept[i], v, weight[count - 1 - i], width, stay, rate, source)
+
+
+@compiled
+def _collect(flow, dwell, y, adjoint, width, to):  # type: ignore[no-untyped-def]
+    """Add what a term of the series contributes to the moments."""
+    k_moves, states = to.shape
+    for x in range(states):
+        for w in range(width):
+            dwell[x, w] += y[x, w] * adjoint[x, w]
+        for k in range(k_moves):
+            i = to[k, x]
+            for w in range(width):
+                flow[k, x, w] += y[x, w] * adjoint[i, w]
+
+
+@compiled
+def _normalise(v, total, width):  # type: ignore[no-untyped-def]
+    """Divide every lane by its sum; what was divided by stays in `total`."""
+    states = v.shape[0]
+    for w in range(width):
+        total[w] = 0.0
+    for x in range(states):
+        for w in range(width):
+            total[w] += v[x, w]
+    for x in range(states):
+        for w in range(width):
+            v[x, w] /= total[w]
+
+
+@compiled
+def _multiply(v, other, width):  # type: ignore[no-untyped-def]
+    for x in range(v.shape[0]):
+        for w in range(width):
+            v[x, w] *= other[x, w]
+
+
+@compiled
+def _store(out_flow, out_dwell, flow, dwell, place, first, width, gamma, summed):  # type: ignore[no-untyped-def]
+    """Hand over the moments of some lanes, and clear them."""
+    k_moves, states = flow.shape[:2]
+    for x in range(states):
+        for w in range(width):
+            out_dwell[place, x, 0 if summed else first + w] += dwell[x, w] / gamma
+            dwell[x, w] = 0.0
+        for k in range(k_moves):
+            for w in range(width):
+                out_flow[place, k, x, 0 if summed else first + w] += flow[k, x, w] / gamma
+                flow[k, x, w] = 0.0
+
+
+@compiled
+def evaluate(  # type: ignore[no-untyped-def]
+    rates, exits, start, members, cards, to, dt, table, low, high, grain, log_evidence, flow, dwell, starts, most
+):
+    """Evaluate one block on trajectories `low` to `high`; what it finds is added to the last arrays but `most`.
+
+    Parameters
+    ----------
+    rates, exits, start : (k, S), (S,), (S,)
+        Rates of moves, exit rates, initial distribution.
+    members, cards, to : (m,), (m,), (k, S)
+        The block's variables, their numbers of states, and where moves lead.
+    dt, table : (C, B), (C + 1, N, c, B)
+        Lengths of cells; likelihoods at their ends.
+    grain
+        SUM, TRAJECTORY or CELL.
+    log_evidence, flow, dwell, starts : (n,), (1 or C, k, S, 1 or n), (1 or C, S, 1 or n), (S,)
+        What is found, for n = high - low trajectories.
+    most
+        Terms of the longest series.
+    """
+    k_moves, states = rates.shape
+    cells = dt.shape[0]
+    gamma = 1e-20
+    for x in range(states):
+        total = 0.0
+        for k in range(k_moves):
+            total += rates[k, x]
+        gamma = max(gamma, exits[x], total)
+    stay, ahead, back = np.empty(states), np.empty((k_moves, states)), np.empty((k_moves, states))
+    source = np.empty((k_moves, states), np.int64)
+    for x in range(states):
+        stay[x] = 1.0 - exits[x] / gamma
+        for k in range(k_moves):
+            ahead[k, x] = rates[k, x] / gamma
+            back[k, to[k, x]] = rates[k, x] / gamma
+            source[k, to[k, x]] = x
+    before, scale = np.empty((cells + 1, states, LANES)), np.empty((cells + 1, LANES))
+    terms = np.zeros(cells, np.int64)
+    longest = 0
+    for c in range(cells):
+        load = 0.0
+        for b in range(low, high):
+            load = max(load, gamma * dt[c, b])
+        if load > 0.0:
+            terms[c] = min(most, ceil(load + 5.5 * sqrt(load) + 6.0))
+            longest = max(longest, terms[c])
+    kept = np.empty((longest + 1, states, LANES))
+    weight = np.empty((longest + 1, LANES))
+    seen, beta = np.empty((states, LANES)), np.empty((states, LANES))
+    adjoint, next_one = np.empty((states, LANES)), np.empty((states, LANES))
+    own_flow, own_dwell = np.zeros((k_moves, states, LANES)), np.zeros((states, LANES))
+    for first in range(low, high, LANES):
+        width = min(LANES, high - first)
+        v = before[0]
+        for x in range(states):
+            for w in range(width):
+                v[x, w] = start[x]
+        _likelihood(seen, table, 0, first, width, members, cards)
+        _multiply(v, seen, width)
+        _normalise(v, scale[cells], width)
+        for w in range(width):
+            log_evidence[first - low + w] += log(scale[cells, w])
+        for c in range(cells):
+            v = before[c + 1]
+            if terms[c] > 0:
+                _poisson(weight, dt, c, first, width, gamma, terms[c])
+                _series(kept, before[c], weight, terms[c], width, stay, back, source)
+                _copy(v, kept[terms[c]], width)
+            else:
+                _copy(v, before[c], width)
+            _likelihood(seen, table, c + 1, first, width, members, cards)
+            _multiply(v, seen, width)
+            _normalise(v, scale[c], width)
+            for w in range(width):
+                log_evidence[first - low + w] += log(scale[c, w])
+        _fill(beta, width)
+        for c in range(cells - 1, -1, -1):
+            _likelihood(seen, table, c + 1, first, width, members, cards)
+            for x in range(states):
+                for w in range(width):
+                    adjoint[x, w] = beta[x, w] * seen[x, w] / scale[c, w]
+            count = terms[c]
+            if count == 0:
+                _copy(beta, adjoint, width)
+                continue
+            _poisson(weight, dt, c, first, width, gamma, count)
+            _series(kept, before[c], weight, count, width, stay, back, source)
+            for x in range(states):
+                for w in range(width):
+                    beta[x, w] = weight[0, w] * adjoint[x, w]
+            one, two = adjoint, next_one
+            for i in range(count):
+                _collect(own_flow, own_dwell, kept[count - 1 - i], one, width, to)
+                _back(two, one, beta, weight[i + 1], width, stay, ahead, to)
+                one, two = two, one
+            if grain == CELL:
+                _store(flow, dwell, own_flow, own_dwell, c, first - low, width, gamma, False)
+        if grain != CELL:
+            _store(flow, dwell, own_flow, own_dwell, 0, first - low, width, gamma, grain == SUM)
+        _multiply(beta, before[0], width)
+        for x in range(states):
+            for w in range(width):
+                starts[x] += beta[x, w]
+
+
+class Loops:
+    """Evaluates blocks of equal shape one by one, in threads; results do not depend on how many.
+
+    Parameters
+    ----------
+    cards
+        Number of states of every variable.
+    pieces
+        Lengths of cells (C, B), likelihoods (C + 1, N, c, B) and number of trajectories of every piece of the data;
+        further columns are padding.
+    device
+        Whose cores to use.
+    """
+
+    def __init__(self, cards: Sequence[int], pieces: Sequence[tuple[FloatArray, FloatArray, int]], device: Device):
+        self.cards, self.device = cards, device
+        self.pieces = [
+            (np.ascontiguousarray(dt, float), np.ascontiguousarray(table, float), n) for dt, table, n in pieces
+        ]
+
+    def sums(
+        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, slice, Moments]]:
+        """Moments of some blocks summed over some trajectories of a piece: (blocks, trajectories, moments)."""
+        for some, who, found in self._runs(members, rates, exits, start, SUM, piece):
+            yield some, who, found._replace(flow=found.flow[:, 0, ..., 0], dwell=found.dwell[:, 0, :, 0])
+
+    def scores(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Sums over some trajectories of products of scores, and of scores: (blocks, products, sums)."""
+        for some, _, found in self._runs(members, rates, rates.sum(1), start, TRAJECTORY, piece):
+            scores = rates[some][..., None] * (found.flow[:, 0] - found.dwell[:, 0, None])
+            scores = scores.reshape(len(some), -1, scores.shape[-1])
+            yield some, scores @ scores.swapaxes(1, 2), scores.sum(-1)
+
+    def by_cell(
+        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Moments of every cell of a piece: (blocks, flow (C, n, k, S, B), dwell (C, n, S, B))."""
+        own = self.pieces[piece][2]
+        for some, _, found in self._runs(members, rates, rates.sum(1), start, CELL, piece, own):
+            yield some, np.moveaxis(found.flow, 1, 0), np.moveaxis(found.dwell, 1, 0)
+
+    def _runs(
+        self,
+        members: IntArray,
+        rates: FloatArray,
+        exits: FloatArray,
+        start: FloatArray,
+        grain: int,
+        piece: int,
+        together: int = TOGETHER,
+    ) -> Iterator[tuple[IntArray, slice, Moments]]:
+        dt, table, own = self.pieces[piece]
+        cards = tuple(self.cards[j] for j in members[0])
+        to, sizes = moves(cards)[2], np.array(cards)
+        rates, exits, start = (np.ascontiguousarray(a, float) for a in (rates, exits, start))
+        tasks = [(b, low) for b in range(0, len(rates), SOME) for low in range(0, own, together)]
+
+        def work(t: int) -> tuple[IntArray, slice, Moments]:
+            first, low = tasks[t]
+            some, high = np.arange(first, min(first + SOME, len(rates))), min(low + together, own)
+            n, places, lanes = len(some), len(dt) if grain == CELL else 1, 1 if grain == SUM else high - low
+            evidence, starts = np.zeros((n, high - low)), np.zeros((n, start.shape[1]))
+            flow, dwell = np.zeros((n, places, *to.shape, lanes)), np.zeros((n, places, to.shape[1], lanes))
+            for k, b in enumerate(some):
+                out = evidence[k], flow[k], dwell[k], starts[k]
+                data = dt, table, low, high
+                evaluate(rates[b], exits[b], start[b], members[b], sizes, to, *data, grain, *out, MOST_TERMS)
+            return some, slice(low, high), Moments(evidence, flow, dwell, starts)
+
+        yield from self.device.each(work, len(tasks))
