@@ -16,8 +16,8 @@ from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device, compiled
 
 ROOM = 1_500_000_000  # numbers that one call may keep
-TERMS = (32, 128, MOST_TERMS)  # longest series that code is compiled for
-FEWEST = 64  # blocks in a call
+TERMS = (96, MOST_TERMS)  # longest series that code is compiled for
+SIZES = (64, 1024)  # blocks in a call
 
 
 def _evaluate(
@@ -161,7 +161,6 @@ class Batches:
     def __init__(self, cards: Sequence[int], pieces: Sequence[tuple[FloatArray, FloatArray, int]], device: Device):
         self.cards, self.device = cards, device
         self.dtype = np.dtype(device.precision)
-        self._sizes: dict[Any, int] = {}
         with self._context():
             self.pieces = [
                 (*(jax.device_put(np.asarray(a, self.dtype), device.handle) for a in (dt, table)), own, float(dt.max()))
@@ -210,7 +209,9 @@ class Batches:
         gamma = float(np.maximum(exits, rates.sum(1)).max())
         terms = next((t for t in TERMS if t >= n_terms(gamma * longest)), MOST_TERMS)
         kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * start.shape[1] * dt.shape[1]
-        size = self._batch_size((cards, grain, piece), len(rates), max(1, ROOM // kept))
+        size = SIZES[0] if len(rates) <= SIZES[0] else SIZES[1]
+        while size > 1 and size * kept > ROOM:
+            size //= 2
         for low in range(0, len(rates), size):
             some = np.arange(low, min(low + size, len(rates)))
             padded = np.resize(some, size)
@@ -218,13 +219,3 @@ class Batches:
             with self._context():
                 which = members[padded].astype(np.int32)
                 yield some, evaluate(*numbers, which, dt, table, cards=cards, grain=grain, most=terms)
-
-    def _batch_size(self, kind: Any, n: int, most: int) -> int:
-        last = self._sizes.get(kind, 0)
-        if FEWEST < n <= last:
-            return last
-        size = FEWEST
-        while size < n and size * 2 <= most:
-            size *= 2
-        self._sizes[kind] = max(size, last)
-        return size

@@ -86,7 +86,7 @@ class Device:
 
         Each call enters the contexts it needs itself: jax keeps them per thread.
         """
-        workers = min(count, _usable_cores(), MOST_WORKERS) if self.kind == "cpu" else 1
+        workers = min(count, usable_cores(), MOST_WORKERS) if self.kind == "cpu" else 1
         if workers < 2:
             yield from map(work, range(count))
             return
@@ -128,7 +128,7 @@ def products_precision(precision: str, device: Device, n_variables: int) -> str:
     return "float32" if device.kind == "gpu" or n_variables > 64 else "float64"
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
     """Cores that this process may use: fewer than there are in a container, a batch system, or beside siblings."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")

@@ -86,6 +86,7 @@ class BlockFitter:
     mean_rates: Sequence[float]
     _priors: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = field(default_factory=dict)
     _structure_priors: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _first: dict[tuple[int, ...], tuple[BoolArray, FloatArray]] = field(default_factory=dict)
 
     def shape(self, members: Sequence[int]) -> tuple[int, ...]:
         """Numbers of states of a block's members."""
@@ -133,13 +134,20 @@ class BlockFitter:
         cards = self.cards
         return np.stack([tables[members[j]][states[j], (states[j] + s) % cards[members[j]]] for j, s in zip(who, step)])
 
+    def _begin(self, members: Sequence[int]) -> tuple[BoolArray, FloatArray]:
+        key = tuple(members)
+        if key not in self._first:
+            rates = np.log(np.maximum(self._own(self.alone, members), 1e-12))
+            self._first[key] = self._own(self.possible, members).astype(bool), rates
+        return self._first[key]
+
     def used(self, members: Sequence[int]) -> BoolArray:
         """Which moves can happen from which joint states, (k, S)."""
-        return self._own(self.possible, members).astype(bool)
+        return self._begin(members)[0]
 
     def first_rates(self, members: Sequence[int]) -> FloatArray:
         """Logarithms of the rates of every member by itself, on the full block, (k, S)."""
-        return np.log(np.maximum(self._own(self.alone, members), 1e-12))
+        return self._begin(members)[1]
 
     def alone_rates(self, nodes: Sequence[int]) -> FloatArray:
         """Rates of variables of equal shape, each as a block of its own, (n, k, S)."""

@@ -8,11 +8,13 @@ worked on side by side.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.inference.device import usable_cores
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.structure.block_models import Laplace, Quadratic, groups, laplace, subsets
 
@@ -50,14 +52,18 @@ def judge(
     fitter: BlockFitter, blocks: Sequence[tuple[int, ...]], tops: Sequence[Quadratic]
 ) -> list[dict[Parents, Weighed]]:
     """Weigh the parent sets of the first member of every block inside it."""
-    out: dict[int, dict[Parents, Weighed]] = {}
+    parts = []
     for some in fitter.by_shape(blocks):
         size = len(tops[some[0]].top)
         many = max(1, TOGETHER // (size * size * 2 ** (len(blocks[some[0]]) - 1)))
-        for low in range(0, len(some), many):
-            part = some[low : low + many]
-            found = _Bench(fitter, [blocks[k] for k in part], [tops[k] for k in part]).weigh()
-            out.update(zip(part, found))
+        parts += [some[low : low + many] for low in range(0, len(some), many)]
+
+    def work(part: list[int]) -> list[dict[Parents, Weighed]]:
+        return _Bench(fitter, [blocks[k] for k in part], [tops[k] for k in part]).weigh()
+
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        found = list(pool.map(work, parts))
+    out = {k: sets for part, own in zip(parts, found) for k, sets in zip(part, own)}
     return [out[k] for k in range(len(blocks))]
 
 

@@ -83,8 +83,8 @@ class Screen:
 
     def ranked(self, node: int) -> list[int]:
         """Candidates that were looked at, most promising first."""
-        order = np.argsort(-self.gains[:, node], kind="stable")
-        return [int(j) for j in order if self.gains[j, node] > -np.inf]
+        there = np.flatnonzero(self.gains[:, node] > -np.inf)
+        return [int(j) for j in there[np.argsort(-self.gains[there, node], kind="stable")]]
 
 
 def screen(fitter: BlockFitter, say: Callable[[str], None]) -> Screen:

@@ -47,12 +47,9 @@ def drift(trails: Sequence[Trail]) -> FloatArray:
     return np.abs(np.asarray(total)) / len(trails)
 
 
-def effective_size(trails: Sequence[Trail]) -> FloatArray:
-    """Independent draws of the network that would tell every edge's probability as precisely; infinite where all agree.
-
-    The precision comes from the spread of the means of eight stretches of every chain.
-    """
-    means = np.concatenate(
+def stretch_means(trails: Sequence[Trail]) -> FloatArray:
+    """Edge probabilities of eight stretches of every chain after its burn-in, (stretches, N, N)."""
+    return np.concatenate(
         [
             np.stack([np.mean(part, 0, dtype=float) for part in np.array_split(np.stack(t.edges[t.kept()]), 8)])
             for t in trails
@@ -60,8 +57,17 @@ def effective_size(trails: Sequence[Trail]) -> FloatArray:
         ]
         or [chain_means(trails)]
     )
-    p = means.mean(0)
-    error = means.var(0, ddof=1) / len(means) if len(means) > 1 else np.zeros_like(p)
+
+
+def standard_error(trails: Sequence[Trail]) -> FloatArray:
+    """Of every edge's probability, averaged over the chains, as the spread of their stretches tells it."""
+    means = stretch_means(trails)
+    return np.sqrt(means.var(0, ddof=1) / len(means)) if len(means) > 1 else np.zeros(means.shape[1:])
+
+
+def effective_size(trails: Sequence[Trail]) -> FloatArray:
+    """Independent draws of the network that would tell every edge's probability as precisely; infinite if all agree."""
+    p, error = stretch_means(trails).mean(0), standard_error(trails) ** 2
     return np.divide(p * (1 - p), error, out=np.full_like(p, np.inf), where=error > 1e-12)
 
 

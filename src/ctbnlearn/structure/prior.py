@@ -107,21 +107,22 @@ def log_prior_parts(
     held = set(required)
     free = [j for j in allowed if j not in held]
     odds = np.zeros(n)
-    if isinstance(prior, str) and prior == "size":
-        inside = np.maximum(extra, 0)
+    if isinstance(prior, str):
+        inside = np.clip(extra, 0, len(free))
         ways = gammaln(len(free) + 1) - gammaln(inside + 1) - gammaln(len(free) - inside + 1)
-        by_size = -ways - np.log((extra >= 0).sum())
-    else:
-        if isinstance(prior, str) and prior == "sparse":
+        if prior == "size":
+            return np.where(extra >= 0, -ways - np.log((extra >= 0).sum()), -np.inf), odds
+        if prior == "sparse":
             odds[free] = -np.log(2 * max(len(free), 1))
-        elif not isinstance(prior, str):
-            odds = _log_odds(prior, n)[:, node].copy()
+        totals = np.where(extra >= 0, ways + inside * odds[free[:1]].sum(), -np.inf)
+    else:
+        odds = _log_odds(prior, n)[:, node].copy()
         # log of the elementary symmetric polynomials: total weight of all sets of a size
         totals = np.full(limit + 1, -np.inf)
         totals[len(required)] = odds[list(required)].sum()
         for j in free:
             totals[1:] = np.logaddexp(totals[1:], totals[:-1] + odds[j])
-        by_size = np.full(limit + 1, -np.logaddexp.reduce(totals))
+    by_size = np.full(limit + 1, -np.logaddexp.reduce(totals))
     return np.where(extra >= 0, by_size, -np.inf), odds
 
 
