@@ -32,10 +32,21 @@ def protocol(n: int, trajectories: int, seed: int, coupling: float = 0.6) -> tup
     return net, cl.observe(paths, n_times=10, noise=NOISE, rng=seed + 2)
 
 
-def gaps(n: int, trajectories: int, seed: int, coupling: float, dwells: float) -> tuple[cl.CTBN, cl.Observations]:
-    """Ten noisy observations at random times, on average `dwells` mean dwell times apart."""
+def gaps(
+    n: int, trajectories: int, seed: int, coupling: float, dwells: float, missing: float = 0.0
+) -> tuple[cl.CTBN, cl.Observations]:
+    """Ten noisy observations at random times, on average `dwells` mean dwell times apart; a share of values missing."""
     net = _network(n, seed, coupling)
     paths = cl.simulate(net, trajectories, horizon=10 * dwells * DWELL, rng=seed + 1)
+    return net, cl.observe(paths, n_times=10, noise=NOISE, missing=missing, rng=seed + 2)
+
+
+def independent(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """Variables that do not drive each other, with rates from 0.2 to 1."""
+    rng = np.random.default_rng([n, seed])
+    rates = {f"x{i}": np.array([[-a, a], [b, -b]]) for i, (a, b) in enumerate(rng.uniform(0.2, 1.0, (n, 2)))}
+    net = cl.CTBN(dict.fromkeys(rates, (0, 1)), {}, rates)
+    paths = cl.simulate(net, trajectories, horizon=5.0, rng=seed + 1)
     return net, cl.observe(paths, n_times=10, noise=NOISE, rng=seed + 2)
 
 
@@ -118,6 +129,12 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     "coverage": [
         (gaps, (n, 500, s, 0.6, d), {"max_parents": 2}) for n in (5, 12) for d in (0.3, 1.0) for s in (10, 20)
     ],
+    "missing": [(gaps, (5, 400, s, 0.6, 0.2, 0.7), {"max_parents": 2}) for s in range(10, 130, 10)],
+    "calibration": [
+        (gaps, (5 + k % 6, (20, 40, 80)[k % 3], 1000 + 10 * k, 0.6, 0.2), {"max_parents": 2}) for k in range(200)
+    ],
+    "independent": [(independent, (n, 100, s), {"max_parents": 2}) for n in (5, 10) for s in range(10, 60, 10)],
+    "held_out": [(gaps, (6, 300, s, 0.6, d), {"max_parents": 2}) for d in (0.2, 0.5, 1.0) for s in (10, 20, 30)],
     "clinic": [(clinic, (b, s), {}) for b in (200, 2000) for s in (10, 20, 30)],
     "special": [(special, (kind, 10), {"max_parents": 3}) for kind in ("common cause", "chain", "interaction")],
 }
@@ -152,6 +169,7 @@ def measure(section: str, make: Any, arguments: tuple[Any, ...], settings: dict[
     scores = cl.edge_scores(net, found)
     inside, total = held(net, learner.result_)
     apart = learner.chain_disagreement_
+    more = against_others(net, obs, learner, settings) if section == "held_out" else {}
     return {
         "what": f"{make.__name__}{arguments}" + (f" {settings['inference']}" if "inference" in settings else ""),
         "auroc": scores["auroc"],
@@ -167,7 +185,27 @@ def measure(section: str, make: Any, arguments: tuple[Any, ...], settings: dict[
         "converged": bool(learner.converged_),
         "iterations": int(learner.n_iter_),
         "seconds": seconds,
+        **more,
+        "pairs": (found[off], truth[off]),
     }
+
+
+def against_others(net: cl.CTBN, obs: cl.Observations, learner: Any, settings: dict[str, Any]) -> dict[str, float]:
+    """Nats a value by which new units are predicted better than without edges, by what was learned and by the truth."""
+    horizon = float((obs.end - obs.start).max())
+    paths = cl.simulate(net, 300, horizon=horizon, rng=7)
+    new = cl.observe(paths, n_times=10, noise=NOISE, rng=8)
+    empty = cl.StructureLearner(**{**settings, "max_parents": 0}).fit(obs).score(new)
+    best = float(cl.exact.log_evidence(net, new).sum()) / new.n_informative
+    return {"gain": learner.score(new) - empty, "best_gain": best - empty}
+
+
+def calibration(rows: list[dict[str, Any]]) -> float:
+    """Mean distance of probabilities, in ten bins, from the share of edges that are there."""
+    p, truth = (np.concatenate([row["pairs"][k] for row in rows]) for k in (0, 1))
+    bins = np.minimum((p * 10).astype(int), 9)
+    off = [abs(p[bins == b].mean() - truth[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins)]
+    return float(sum(off))
 
 
 def lines(sections: list[str], jobs: int, inference: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -193,14 +231,16 @@ def main() -> None:
     rows: dict[str, list[dict[str, Any]]] = {}
     for section, row in lines(given.sections or list(PLAN), given.jobs, given.inference):
         rows.setdefault(section, []).append(row)
-        print(section, *(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
+        shown = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items() if k != "pairs"}
+        print(section, *(f"{k}={v}" for k, v in shown.items()), flush=True)
     for section, found in rows.items():
         mean = {k: np.mean([r[k] for r in found]) for k in ("auroc", "aupr", "log_loss", "seconds")}
         share = sum(r["inside"] for r in found) / max(1, sum(r["rates"] for r in found))
         print(
             f"{section}: {len(found)} fits, "
             + ", ".join(f"{k} {v:.4f}" for k, v in mean.items())
-            + f", coverage {share:.3f}"
+            + f", coverage {share:.3f}, calibration error {calibration(found):.4f}"
+            + f", mean probability {np.mean([row['pairs'][0].mean() for row in found]):.4f}"
         )
 
 

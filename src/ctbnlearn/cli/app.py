@@ -178,7 +178,7 @@ def learn(
     sweeps: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Sweeps of every chain of sampling at most. Default: as many as take a minute, 200 to 20,000."
+            min=1, help="Sweeps of every chain of sampling at most. Default: as many as take a minute, 200 to 10,000."
         ),
     ] = None,
     max_iter: Annotated[

@@ -41,7 +41,7 @@ class Sampling(Method):
     chains : int
         Chains, each with its own random numbers; as many run side by side as there are processors.
     sweeps : int or None
-        Sweeps of each chain at most. None: as many as take very roughly a minute a chain, 200 to 20,000.
+        Sweeps of each chain at most. None: as many as take very roughly a minute a chain, 200 to 10,000.
     agreement : float
         Chains go on until they give no edge probabilities further apart than this (one in two hundred may be by twice
         as much), and their rates have mixed. After a thousand sweeps all may be by twice as much, if the standard

@@ -55,7 +55,7 @@ LEAST_SWEEPS = 100  # of every chain before they may agree
 STUBBORN = 0.005  # share of pairs on which chains may differ by twice as much
 PATIENCE = 1000  # sweeps from which on all may, if their average is as precise as that of chains which agree
 CHAIN_SECONDS = 60.0  # foretold time of a chain that sweeps=None allows
-MOST_SWEEPS = 20_000
+MOST_SWEEPS = 10_000
 MOST_EXACT = 512  # joint states up to which evidence is worked out
 MIXED = 1.1  # potential scale reduction of rates from which on chains have not mixed
 FAR_APART = 0.5  # disagreement from which on it is
