@@ -70,7 +70,7 @@ def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
 
     from ctbnlearn.inference.contract import Effort, PathRates
     from ctbnlearn.inference.engine import PathEngine, default_step
-    from ctbnlearn.learn.em import fit_decoupled
+    from ctbnlearn.learn.decoupled import fit_decoupled
     from ctbnlearn.structure.all_pairs import AllPairs
     from ctbnlearn.structure.problem import EdgeRules, Scoring
 

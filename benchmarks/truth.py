@@ -45,7 +45,7 @@ def independent(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Obser
     """Variables that do not drive each other, with rates from 0.2 to 1."""
     rng = np.random.default_rng([n, seed])
     rates = {f"x{i}": np.array([[-a, a], [b, -b]]) for i, (a, b) in enumerate(rng.uniform(0.2, 1.0, (n, 2)))}
-    net = cl.CTBN(dict.fromkeys(rates, (0, 1)), {}, rates)
+    net = cl.CTBN(dict.fromkeys(rates, (-1, 1)), {}, rates)
     paths = cl.simulate(net, trajectories, horizon=5.0, rng=seed + 1)
     return net, cl.observe(paths, n_times=10, noise=NOISE, rng=seed + 2)
 

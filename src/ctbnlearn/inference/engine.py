@@ -181,28 +181,6 @@ class PathEngine(PathInference):
         self._check(block, found)
         return state, found
 
-    def alone(self, rates: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
-        """Exact expected dwell (S,) and transitions (S, S) of every node under its own rates (S, S), no parents."""
-        cards = [len(r) for r in rates]
-        table = np.zeros((len(cards), max(cards), max(cards)))
-        initial = np.zeros((len(cards), max(cards)))
-        for i, r in enumerate(rates):
-            table[i, : cards[i], : cards[i]] = r
-            initial[i, : cards[i]] = 1 / cards[i]
-        dwell, moves = np.zeros_like(initial), np.zeros_like(table)
-        with self._context():
-            for block in self.blocks:
-                every = self._evidence(block)
-                value = np.zeros(len(block.trajectories))
-                for some, s in by_states(cards):
-                    own = kernels.Evidence(every.dt, every.likelihood[:, some, :s], every.log_scale[some])
-                    found = kernels.alone(own, *self._cast((table[some, :s, :s], initial[some, :s])))
-                    dwell[some, :s] += np.asarray(found[0], float)
-                    moves[some, :s, :s] += np.asarray(found[1], float)
-                    value += np.asarray(found[2], float)[: len(value)]
-                self._check(block, value)
-        return [(dwell[i, :c], moves[i, :c, :c]) for i, c in enumerate(cards)]
-
     def surroundings(self, paths: PathPosterior) -> Callable[[int], Surroundings]:
         """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
         tables = self._tables(paths.rates)

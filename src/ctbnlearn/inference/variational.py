@@ -259,20 +259,6 @@ def child_response(state: State, tables: AnyTables, mean: Mean, dt: Array) -> Ar
 
 
 @compiled
-def alone(evidence: Evidence, rates: Array, initial: Array) -> tuple[Array, Array, Array]:
-    """Exact expected dwell (N, S) and transitions (N, S, S) of nodes that do not drive each other, and ln Z (B,).
-
-    `rates` (N, S, S) has a zero diagonal.
-    """
-    n_points, _, _, n_columns = evidence.likelihood.shape
-    off = jnp.broadcast_to(rates[..., None, None], (*rates.shape, n_points - 1, n_columns))
-    leave = jnp.sum(off, axis=2)
-    state, value = answer(off, -leave, evidence, initial)
-    dwell = jnp.sum(state.marginal * evidence.dt, axis=(2, 3))
-    return dwell, jnp.sum(state.transitions, axis=(3, 4)), jnp.sum(value, axis=0)
-
-
-@compiled
 def surroundings(tables: AnyTables, state: State, dt: Array) -> tuple[Array, Array]:
     """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
     mean = mean_rates(state.marginal, tables)

@@ -19,7 +19,7 @@ from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.learn.block_judge import Weighed
 from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
-from ctbnlearn.learn.em import fit_decoupled
+from ctbnlearn.learn.decoupled import fit_decoupled
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.structure.parent_sets import ParentSets
@@ -123,7 +123,7 @@ def make_fitter(
     device: Device,
 ) -> tuple[BlockFitter, list[FloatArray]]:
     """Fit every variable by itself; also the expected number of starts in each of its states."""
-    alone, mean_rates = fit_decoupled(obs, possible, device=device.kind)
+    alone, mean_rates = fit_decoupled(obs, possible)
     cards = [v.n_states for v in obs.variables]
     fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members :]
     evidence = BlockEvidence(obs, float(fast.sum()), device)

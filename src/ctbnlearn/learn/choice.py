@@ -5,9 +5,10 @@ from __future__ import annotations
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
+from ctbnlearn.learn.noise_draws import learned_models
 
 MOST_VARIABLES = 150
-MOST_SECONDS = 1200.0  # foretold, on two processors
+MOST_SECONDS = 120.0  # foretold, on two processors; it takes up to five times as long where chains mix slowly
 UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
 NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
 COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
@@ -30,9 +31,11 @@ def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors:
 
 
 def choose_method(obs: Observations | TableScan) -> Method:
-    """Sampling where its foretold cost is bounded, else blocks; sampling alone reads a scan by parts."""
-    if isinstance(obs, TableScan) and len(obs.variables) <= MOST_VARIABLES:
-        return Sampling()
-    if len(obs.variables) <= MOST_VARIABLES and foretold_seconds(obs) <= MOST_SECONDS:
-        return Sampling()
-    return Blocks()
+    """Sampling where its foretold cost is bounded, else blocks.
+
+    Sampling alone reads a scan by parts, knows interventions, and learns observation models along with the network.
+    """
+    if len(obs.variables) > MOST_VARIABLES:
+        return Blocks()
+    alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
+    return Sampling() if alone or foretold_seconds(obs) <= MOST_SECONDS else Blocks()

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.contract import Effort, Expectation, PathInference, PathRates
-from ctbnlearn.inference.engine import PathEngine
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.tensor_file import Arrays, listed, unlisted
@@ -46,34 +45,6 @@ class Schedule:
     max_sweeps: int = 20
     max_inner: int = 3
     edge_tol: float = 0.1
-
-
-def fit_decoupled(
-    obs: Observations,
-    possible: Sequence[BoolArray | None],
-    *,
-    precision: str = "auto",
-    device: str = "auto",
-    rounds: int = 50,
-    tol: float = 1e-2,
-) -> tuple[list[FloatArray], list[float]]:
-    """Fit every node alone: its rates (S, S), and its transitions per unit of time and target state.
-
-    Exact at any step, so the grid holds the observations alone. The prior of each rate is Gamma(1, typical gap).
-    """
-    cards = [v.n_states for v in obs.variables]
-    off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
-    span = float((obs.end - obs.start).sum())
-    gap = span / max(1.0, obs.n_informative / len(cards)) if span > 0 else 1.0
-    engine = PathEngine(obs, max(span, 1.0), precision=precision, device=device)
-    rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
-    for _ in range(rounds):
-        found = engine.alone(rates)
-        old, rates = rates, [mask * (1 + m) / (gap + t[:, None]) for mask, (t, m) in zip(off, found)]
-        if all(abs(new.sum() - was.sum()) <= tol * was.sum() for new, was in zip(rates, old)):
-            break
-    mean = [max(m.sum(), 1e-3) / (t.sum() * (len(t) - 1)) if t.sum() > 0 else 1.0 for t, m in found]
-    return rates, mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,9 @@ from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.inference.methods import Exact, Factorised, Iterated, MeanField
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.decoupled import fit_decoupled
 from ctbnlearn.learn.dense_belief import DenseBelief
-from ctbnlearn.learn.em import EM, EMState, Schedule, fit_decoupled
+from ctbnlearn.learn.em import EM, EMState, Schedule
 from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.noise_steps import NoiseSteps
 from ctbnlearn.learn.progress import Progress
@@ -70,7 +71,7 @@ def fit_incomplete(
     size, rng = f"{len(cards)} variables, {obs.n_trajectories} trajectories", np.random.default_rng(settings.seed)
     if saved is None:
         progress.say(f"{size}: each variable by itself")
-        alone, mean_rates = fit_decoupled(obs, possible, precision=settings.precision, device=settings.device)
+        alone, mean_rates = fit_decoupled(obs, possible)
     else:
         progress.say(f"{size}: on from the checkpoint of round {saved.round}")
         alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()

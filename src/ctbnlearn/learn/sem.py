@@ -244,11 +244,11 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         parents: Parents,
         given: list[FloatArray] | None,
     ) -> None:
-        from ctbnlearn.learn.em import fit_decoupled
+        from ctbnlearn.learn.decoupled import fit_decoupled
 
         progress = Progress(self.progress)
         cards, n = [v.n_states for v in data.variables], len(data.names)
-        alone, mean_rates = fit_decoupled(data, possible, precision=self.precision, device=self.device)
+        alone, mean_rates = fit_decoupled(data, possible)
         families = self._families(data, rules, alone)
         centres = alone if scoring.shared else mean_rates
         self.network_ = uncoupled_network(data.variables, parents, alone, given)

@@ -1,0 +1,61 @@
+"""Every variable by itself: its rates as if nothing drove it, by exact EM on its own chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.observations import Observations
+from ctbnlearn.errors import ImpossibleEvidenceError
+from ctbnlearn.inference.block_chain import moves
+from ctbnlearn.inference.block_evidence import TARGET, BlockEvidence
+from ctbnlearn.inference.device import Device
+
+LONGEST_CELL = 8.0  # typical gaps
+
+
+def fit_decoupled(
+    obs: Observations, possible: Sequence[BoolArray | None], *, rounds: int = 50, tol: float = 1e-2
+) -> tuple[list[FloatArray], list[float]]:
+    """Fit every node alone: its rates (S, S), and its transitions per unit of time and target state.
+
+    The prior of each rate is Gamma(1, typical gap).
+    """
+    cards = [v.n_states for v in obs.variables]
+    off = [~np.eye(c, dtype=bool) if p is None else p & ~np.eye(c, dtype=bool) for c, p in zip(cards, possible)]
+    span = float((obs.end - obs.start).sum())
+    gap = span / max(1.0, obs.n_informative / len(cards)) if span > 0 else 1.0
+    evidence = BlockEvidence(obs, TARGET / (LONGEST_CELL * gap), Device.find("cpu"))
+    rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
+    for _ in range(rounds):
+        found = _expect(evidence, obs, rates)
+        old, rates = rates, [mask * (1 + m) / (gap + t[:, None]) for mask, (t, m) in zip(off, found)]
+        if all(abs(new.sum() - was.sum()) <= tol * was.sum() for new, was in zip(rates, old)):
+            break
+    mean = [max(m.sum(), 1e-3) / (t.sum() * (len(t) - 1)) if t.sum() > 0 else 1.0 for t, m in found]
+    return rates, mean
+
+
+def _expect(
+    evidence: BlockEvidence, obs: Observations, rates: Sequence[FloatArray]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Expected dwell times (S,) and transitions (S, S) of every node under its own rates (S, S)."""
+    out: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for card in sorted(set(evidence.cards)):
+        nodes = np.flatnonzero(np.array(evidence.cards) == card)
+        to = moves((card,))[2]
+        here = np.arange(card)
+        table = np.stack([rates[int(i)] for i in nodes])
+        found = evidence.totals(nodes[:, None], table[:, here, to], np.full((len(nodes), card), 1 / card))
+        bad = np.flatnonzero(~np.isfinite(found.log_evidence).all(0))
+        if bad.size:
+            raise ImpossibleEvidenceError(
+                f"trajectory {obs.ids[bad[0]]!r}: what was seen has probability zero; check the states seen, add "
+                "observation noise, or allow the transitions that lead to them"
+            )
+        counts = np.zeros_like(table)
+        counts[:, here, to] = table[:, here, to] * found.flow
+        out.update((int(i), (t, m)) for i, t, m in zip(nodes, found.dwell, counts))
+    return [out[i] for i in range(len(rates))]
