@@ -15,8 +15,8 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.learn import incomplete, sparse_belief
-from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.decoupled import fit_decoupled
+from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, Schedule
 from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief
 from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes

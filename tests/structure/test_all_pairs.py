@@ -16,7 +16,7 @@ from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.padded_rates import PaddedRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.structure import pair_kernels
-from ctbnlearn.structure.all_pairs import AllPairs
+from ctbnlearn.structure.all_pairs import AllPairs, _RowMoments
 from ctbnlearn.structure.expected import PoolMoments, pool_moments
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.prior import ProjectedPrior
@@ -191,8 +191,7 @@ def test_a_thousand_variables_in_single_precision():
     rows = some_rows([2] * n, 200, 7, n_pieces=1)
     rates, _ = some_rates([2] * n, [()] * n, 1)
     with jax.enable_x64(True):
-        pieces = [pairs.columns.piece(r, "float32") for r in rows]
-        done = list(pairs._batches(lambda: pieces, rates.tables))
+        done = list(pairs._batches(_RowMoments(pairs.columns, rows, rates.tables, "float32")))
     assert sorted(i for nodes, *_ in done for i in nodes) == [0, 1]
     for nodes, found, dwell, moves in done:
         for a in (found.log_evidence, found.edges, found.weights, dwell, moves):

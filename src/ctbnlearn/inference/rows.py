@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ctbnlearn.data.paths import Paths
 from ctbnlearn.inference.grid import Block, bucket
 from ctbnlearn.inference.variational import State
 
@@ -38,27 +37,6 @@ def rows_of(block: Block, state: State) -> Rows:
         block.dt.reshape(-1)[index].astype(marginal.dtype),
         transitions.reshape(n, states, states, -1)[..., index],
     )
-
-
-def interval_rows(paths: Paths, size: int, kind: str) -> Iterator[Rows]:
-    """Complete paths as rows in pieces of about `size`: states known, transitions in the row just before them."""
-    n, wide = len(paths.variables), max(v.n_states for v in paths.variables)
-
-    def cut() -> Iterator[Rows]:
-        for block in paths.blocks():
-            every = block.intervals()
-            jumps = np.flatnonzero(every.node >= 0)
-            place, node = every.before[jumps], every.node[jumps]
-            before, after = every.states[place, node], every.target[jumps]
-            for low in range(0, len(every.duration), size):
-                states = every.states[low : low + size]
-                here = np.flatnonzero((place >= low) & (place < low + size))
-                marginal = (states.T[:, None] == np.arange(wide)[:, None]).astype(kind)
-                transitions = np.zeros((n, wide, wide, len(states)), kind)
-                np.add.at(transitions, (node[here], before[here], after[here], place[here] - low), 1.0)
-                yield Rows(marginal, every.duration[low : low + size].astype(kind), transitions)
-
-    return pieces(cut(), size)
 
 
 def pieces(rows: Iterable[Rows], size: int) -> Iterator[Rows]:

@@ -1,14 +1,14 @@
 """Learning from complete data: every parent set is scored in closed form.
 
-Where there are too many sets to list, those of up to two parents are weighed by matrix products over the stretches
-between transitions (`AllPairs`). Larger ones are searched for, and the sets around the best weighed (`search_nodes`),
-or, if asked for, weighed inside a pool of the most promising parents of every node.
+Where there are too many sets to list, all of up to two parents are weighed without listing them (`AllPairs`). Larger
+ones are searched for, and the sets around the best weighed (`search_nodes`), or, if asked for, weighed inside a pool of
+the most promising parents of every node.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
@@ -23,11 +23,6 @@ from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate, typical_rate
 from ctbnlearn.structure.tables import table_of, tables_for
-
-KEEP_BYTES = (
-    1 << 30
-)  # stretches are kept as rows up to this much; beyond it they are made anew for every batch of nodes
-ROWS_A_PIECE = 8192
 
 Tabled = list[tuple[int, FloatArray, FloatArray]]  # number of a set, its dwell (U, S) and transitions (U, S, S)
 
@@ -181,10 +176,7 @@ def _fit_many(
     progress: Progress,
 ) -> CompleteFit:
     """Weigh all sets of up to two parents by products, then, if larger ones are admitted, all sets inside pools."""
-    from ctbnlearn.inference.contract import PathRates
     from ctbnlearn.inference.device import Device, products_precision
-    from ctbnlearn.inference.padded_rates import PaddedRates
-    from ctbnlearn.inference.rows import Rows, interval_rows
     from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 
     sizes = pool_sizes(rules, pool_size)
@@ -197,14 +189,8 @@ def _fit_many(
     mean_rates = [overall_rate(totals, i) for i in range(n)]
     pairs = AllPairs(cards, rules, scoring, mean_rates, possible, kind, where)
 
-    def rows() -> Iterator[Rows]:
-        return interval_rows(paths, ROWS_A_PIECE, kind)
-
-    size = (paths.n_transitions + paths.n_trajectories) * n * (max(cards) + max(cards) ** 2) * np.dtype(kind).itemsize
-    ones = [np.ones((1, c, c)) for c in cards]
-    none = PaddedRates(PathRates(cards, [()] * n, ones, ones, [np.full(c, 1 / c) for c in cards])).tilt
     progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
-    result = pairs.run(list(rows()) if size <= KEEP_BYTES else rows, none)
+    result = pairs.run(paths, None)
     if rules.largest > 2:
         pools = result.pools(rules, sizes)
         progress.say(f"sets of up to {rules.largest} parents among {max(map(len, pools))} of every variable")

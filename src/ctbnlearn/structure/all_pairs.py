@@ -10,19 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.rows import Rows, RowSource
 from ctbnlearn.inference.variational import Tables
 from ctbnlearn.structure import pair_kernels as kernels
 from ctbnlearn.structure.parent_sets import ParentSets
+from ctbnlearn.structure.path_moments import PathMoments
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
@@ -130,6 +132,74 @@ class _Columns:
         return _Piece(placed, *kernels.columns_of(placed.marginal, variables, states=states, kind=kind))
 
 
+class _Moments(Protocol):
+    """Where the moments of columns come from."""
+
+    longest: int  # rows of the largest piece
+
+    def everyone(self) -> list[FloatArray]:
+        """Time of every two columns, of every column, and in all."""
+        ...
+
+    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
+        """Moments of nodes: of columns (n, W, F), in all (n, W), then of every two blocks of columns (n, W, Fa, Fb)."""
+        ...
+
+
+class _RowMoments:
+    """Moments by matrix products over the rows of path posteriors."""
+
+    def __init__(self, columns: _Columns, rows: RowSource, tables: Tables, products: str) -> None:
+        self.columns, self.rows, self.tables, self.products = columns, rows, tables, products
+        self.kept = [columns.piece(r, products) for r in rows] if isinstance(rows, list) else None
+        self.longest = 0
+
+    def pieces(self) -> Iterable[_Piece]:
+        if self.kept is not None:
+            return self.kept
+        return (self.columns.piece(r, self.products) for r in self.rows())  # type: ignore[operator]
+
+    def everyone(self) -> list[FloatArray]:
+        out: list[FloatArray] = []
+        for part in self.pieces():
+            z, dt = np.asarray(part.together, float), np.asarray(part.rows.dt, float)
+            found = [(z * dt) @ z.T, z @ dt, dt.sum()]
+            out = [a + b for a, b in zip(out, found)] if out else found
+            self.longest = max(self.longest, len(dt))
+        return out
+
+    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
+        own = Tables(*(a[:, nodes] if k == 3 else a[nodes] for k, a in enumerate(self.tables)))
+        sums: list[Any] = []
+        for (q, dt, moves), z, together in self.pieces():
+            weighted = kernels.weigh(q, dt, moves, nodes, own, self.columns.place, card=card)
+            *found, tilted = kernels.single_moments(together, weighted)
+            for a, b in _upper(len(blocks)):
+                found.append(kernels.pair_moments(z[a], z[b], weighted, tilted, blocks[a].first, blocks[b].first))
+            sums = [x + y for x, y in zip(sums, found)] if sums else found
+        return sums
+
+
+class _EventMoments:
+    """Moments of complete paths from their events."""
+
+    longest = 0
+
+    def __init__(self, moments: PathMoments) -> None:
+        self.moments, self.everyone = moments, moments.everyone
+
+    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
+        single, total, pair = self.moments.of(nodes, card)
+        at = [slice(b.first, b.first + len(b.variables) * (b.states - 1)) for b in blocks]
+        found = [single, total, *(pair[:, :, at[a], at[b]] for a, b in _upper(len(blocks)))]
+        return [jnp.asarray(a) for a in found]
+
+
+def _upper(n: int) -> list[tuple[int, int]]:
+    """Every two blocks, the first not behind the second."""
+    return [(a, b) for a in range(n) for b in range(a, n)]
+
+
 class AllPairs:
     """Weighs all sets of up to two parents.
 
@@ -190,8 +260,8 @@ class AllPairs:
 
     def run(
         self,
-        rows: RowSource,
-        tables: Tables,
+        rows: RowSource | Paths,
+        tables: Tables | None,
         progress: Callable[[int], Any] | None = None,
     ) -> PairResult:
         """Weigh all sets of all nodes.
@@ -199,9 +269,9 @@ class AllPairs:
         Parameters
         ----------
         rows
-            The path posteriors in pieces, or what makes them anew for every batch of nodes.
+            The path posteriors in pieces, or what makes them anew for every batch of nodes; or complete paths.
         tables
-            The path rates they were made with.
+            The path rates they were made with; None with complete paths.
         progress
             Called with the number of nodes done.
         """
@@ -212,13 +282,14 @@ class AllPairs:
         listed: list[Any] = [None] * n
         done = 0
         with jax.enable_x64(True), self.device.here():
-            kept = [self.columns.piece(r, self.products) for r in rows] if isinstance(rows, list) else None
-
-            def pieces() -> Iterable[_Piece]:
-                assert kept is not None or callable(rows)
-                return kept if kept is not None else (self.columns.piece(r, self.products) for r in rows())  # type: ignore
-
-            for nodes, found, time, moves in self._batches(pieces, tables):
+            source: _Moments
+            if isinstance(rows, Paths):
+                place = np.where(self.columns.place == BEYOND, -1, self.columns.place)
+                source = _EventMoments(PathMoments(rows, place, self.columns.width))
+            else:
+                assert tables is not None
+                source = _RowMoments(self.columns, rows, tables, self.products)
+            for nodes, found, time, moves in self._batches(source):
                 evidence[nodes] = found.log_evidence
                 edges[self.columns.variables[:, None], nodes] = found.edges.T
                 reach[self.columns.variables[:, None], nodes] = found.reach.T
@@ -242,26 +313,18 @@ class AllPairs:
         sets, weights, dwell, transitions = map(list, zip(*listed))
         return PairResult(evidence, np.clip(edges[:n], 0, 1), sets, weights, reach[:n], dwell, transitions)
 
-    def _batches(
-        self, pieces: Callable[[], Iterable[_Piece]], tables: Tables
-    ) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
+    def _batches(self, source: _Moments) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
         """Nodes with the same number of states, as many at once as memory allows; their posteriors and tables."""
-        everyone: list[FloatArray] = []
-        longest = 0
-        for part in pieces():
-            z, dt = np.asarray(part.together, float), np.asarray(part.rows.dt, float)
-            found = [(z * dt) @ z.T, z @ dt, dt.sum()]
-            everyone = [a + b for a, b in zip(everyone, found)] if everyone else found
-            longest = max(longest, len(dt))
+        everyone = source.everyone()
         for card in np.unique(self.own):
             nodes = np.flatnonzero(self.own == card)
-            size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card, longest)))
+            size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card, source.longest)))
             starts = range(0, len(nodes), size)
 
             def work(k: int, card: int = int(card), nodes: IntArray = nodes, size: int = size) -> Any:
                 chosen = nodes[k * size : (k + 1) * size]
                 with jax.enable_x64(True), self.device.here():
-                    return chosen, *self._within_memory(chosen, size, card, pieces, tables, everyone)
+                    return chosen, *self._within_memory(chosen, size, card, source, everyone)
 
             yield from self.device.each(work, len(starts))
 
@@ -298,24 +361,11 @@ class AllPairs:
         return int(product + moments + scores)
 
     def _batch(
-        self,
-        nodes: IntArray,
-        card: int,
-        pieces: Callable[[], Iterable[_Piece]],
-        tables: Tables,
-        everyone: list[FloatArray],
+        self, nodes: IntArray, card: int, source: _Moments, everyone: list[FloatArray]
     ) -> tuple[kernels.PairPosterior, FloatArray, FloatArray]:
         blocks = self.columns.blocks
-        own = Tables(*(a[:, nodes] if k == 3 else a[nodes] for k, a in enumerate(tables)))
-        pairs = [(a, b) for a in range(len(blocks)) for b in range(a, len(blocks))]
-        sums: list[Any] = []
-        for (q, dt, moves), z, together in pieces():
-            weighted = kernels.weigh(q, dt, moves, nodes, own, self.columns.place, card=card)
-            *found, tilted = kernels.single_moments(together, weighted)
-            for a, b in pairs:
-                found.append(kernels.pair_moments(z[a], z[b], weighted, tilted, blocks[a].first, blocks[b].first))
-            sums = [x + y for x, y in zip(sums, found)] if sums else found
-        single, total, *pair = sums
+        pairs = _upper(len(blocks))
+        single, total, *pair = source.of(nodes, card, blocks)
         pair_dt, single_dt, dt = everyone
         possible = np.stack([self._possible[i] for i in nodes])
         at = [slice(b.first, b.first + len(b.variables) * (b.states - 1)) for b in blocks]
@@ -359,8 +409,7 @@ class AllPairs:
         place = np.concatenate([self.columns.place[self.columns.variables], self.columns.place[-1:]])[:, 1:]
         first, second = place[members[..., 0]], place[members[..., 1]]
         both = 0
-        pairs = ((a, b) for a in range(len(blocks)) for b in range(a, len(blocks)))
-        for moments, (a, b) in zip(pair, pairs):
+        for moments, (a, b) in zip(pair, _upper(len(blocks))):
             inside = [
                 np.where((c >= blocks[k].first) & (c < blocks[k].first + size), c - blocks[k].first, BEYOND)
                 for c, k, size in ((first, a, moments.shape[2]), (second, b, moments.shape[3]))
