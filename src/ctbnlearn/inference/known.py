@@ -1,7 +1,8 @@
 """Paths of a known network by the method a fit used: smoothing, and prediction of what is seen next.
 
 Sampling, and networks learned from complete data, are served by the joint chain where that is small, by draws where it
-is not; prediction is that of the joint chain as long as that is cheap, else of the assumed-density filter.
+is not; prediction is that of the joint chain as long as that is cheap, else of the joint chain of every variable's
+neighbourhood. Factorised methods predict by the assumed-density filter.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference import exact, posterior
+from ctbnlearn.inference import exact, neighbourhood, posterior
 from ctbnlearn.inference.methods import Exact, Factorised, Method
 from ctbnlearn.model.ctbn import CTBN
 
@@ -53,8 +54,9 @@ def predictive(network: CTBN, obs: Observations, method: Method | None = None, *
     _check_predictable(network, obs)
     if predicts_exactly(network, obs, method):
         return exact.log_evidence(network, obs)
-    step = method.step if isinstance(method, Factorised) else None
-    return posterior.predictive(network, obs, step=step, **where)
+    if isinstance(method, Factorised):
+        return posterior.predictive(network, obs, step=method.step, **where)
+    return neighbourhood.predictive(network, obs)
 
 
 def forecasts(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> list[FloatArray]:
@@ -65,17 +67,25 @@ def forecasts(network: CTBN, obs: Observations, method: Method | None = None, **
     _check_predictable(network, obs)
     if predicts_exactly(network, obs, method):
         return exact.forecasts(network, obs)
-    step = method.step if isinstance(method, Factorised) else None
-    return posterior.forecasts(network, obs, step=step, **where)
+    if isinstance(method, Factorised):
+        return posterior.forecasts(network, obs, step=method.step, **where)
+    return neighbourhood.forecasts(network, obs)
 
 
 def predicts_exactly(network: CTBN, obs: Observations, method: Method | None = None) -> bool:
-    """Whether prediction is that of the joint chain; otherwise it is that of the assumed-density filter."""
+    """Whether prediction is that of the joint chain of all variables."""
     if isinstance(method, Factorised):
         return False
     states = prod(network.n_states)
     work = states * (obs.n_trajectories + max(len(s.values) for s in obs.series))
     return isinstance(method, Exact) or states <= MOST_FILTERED or work <= MOST_WORK
+
+
+def predictor(network: CTBN, obs: Observations, method: Method | None = None) -> str:
+    """What predicts: "joint chain", "neighbourhood" or "filter"."""
+    if isinstance(method, Factorised):
+        return "filter"
+    return "joint chain" if predicts_exactly(network, obs, method) else "neighbourhood"
 
 
 def _check_predictable(network: CTBN, obs: Observations) -> None:

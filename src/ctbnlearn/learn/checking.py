@@ -66,7 +66,8 @@ class ModelCheck:
         Points of summary curves over the time since the start: variable, what ("share of STATE" or "mean"), time, seen,
         simulated, low, high (5 and 95 % of simulated data sets).
     engine
-        "joint chain": predictions are exact; "filter": an assumed-density filter, variables independent given the past.
+        "joint chain": predictions are exact; "neighbourhood": each variable on the joint chain of those that drive it;
+        "filter" (after factorised methods): an assumed-density filter, variables independent given the past.
     """
 
     gain: float
@@ -167,7 +168,7 @@ def check_model(
         bins,
         error,
         _curves(obs, folds, [part.simulated for part in parts], moving),
-        "joint chain" if all(part.exact for part in parts) else "filter",
+        parts[0].engine if len({part.engine for part in parts}) == 1 else "neighbourhood",
     )
 
 
@@ -176,7 +177,7 @@ class _Fold:
     full: list[Forecast]
     empty: list[Forecast]
     simulated: list[list[Any]]  # data sets, each a list of values by variable
-    exact: bool
+    engine: str
 
 
 def _one_fold(learner: StructureLearner, obs: Observations, held: IntArray, seed: int) -> _Fold:
@@ -185,8 +186,8 @@ def _one_fold(learner: StructureLearner, obs: Observations, held: IntArray, seed
     few = fitted._seen(obs.select(held))
     rng = np.random.default_rng(seed)
     drawn = [simulated_values(fitted.network_, few, few.series, rng) for _ in range(REPLICATES)]
-    exact = known.predicts_exactly(fitted.network_, few, fitted.inference_)
-    return _Fold(forecast(fitted, obs, held), forecast(bare, obs, held), drawn, exact)
+    engine = known.predictor(fitted.network_, few, fitted.inference_)
+    return _Fold(forecast(fitted, obs, held), forecast(bare, obs, held), drawn, engine)
 
 
 def _scored(name: str, full: Sequence[Forecast], empty: Sequence[Forecast], n_units: int) -> dict[str, Any]:

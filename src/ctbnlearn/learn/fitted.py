@@ -125,8 +125,8 @@ class FittedNetwork:
         """Held-out predictive log likelihood under `network_`.
 
         Observations: each given the earlier ones, averaged over the values seen; on the joint chain where it is cheap,
-        else, and after factorised methods, by a filter that keeps variables independent given the past. Paths: log
-        density per transition.
+        else on that of every variable and those that drive it; after factorised methods by a filter that keeps
+        variables independent given the past. Paths: log density per transition.
         """
         from ctbnlearn.inference import known, posterior
 
