@@ -5,8 +5,8 @@ node i has spent in state s together with column g,
 
     int 1[x_i = s] z_f z_g dt = sum over stretches of z_f of A_g(end) - A_g(begin),
 
-and A_g is linear between events of g and i. So every event costs one line of the table, not every stretch between two
-events of anybody a whole table: N transitions of all variables together, N^2 numbers a line, instead of N^3.
+and A_g is linear between events of g and i. So an event costs one line of the table, F numbers, where a sum over the
+stretches between any two events costs the whole table, F^2 numbers, for each.
 Importing this module loads numba.
 """
 
