@@ -20,7 +20,8 @@ from ctbnlearn.inference.device import Device
 from ctbnlearn.streams import OPTIONS
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
-LANES = 64
+LANES = 64  # trajectories side by side
+MOST_KEPT = 1 << 23  # numbers kept from the pass ahead; fewer lanes where trajectories are long
 TOGETHER = 256  # trajectories that one task works on
 SOME = 16  # blocks that one does
 
@@ -201,7 +202,8 @@ def evaluate(  # type: ignore[no-untyped-def]
             ahead[k, x] = rates[k, x] / gamma
             back[k, to[k, x]] = rates[k, x] / gamma
             source[k, to[k, x]] = x
-    before, scale = np.empty((cells + 1, states, LANES)), np.empty((cells + 1, LANES))
+    lanes = max(1, min(LANES, high - low, MOST_KEPT // ((cells + 1) * states)))
+    before, scale = np.empty((cells + 1, states, lanes)), np.empty((cells + 1, lanes))
     terms = np.zeros(cells, np.int64)
     longest = 0
     for c in range(cells):
@@ -211,13 +213,13 @@ def evaluate(  # type: ignore[no-untyped-def]
         if load > 0.0:
             terms[c] = min(most, ceil(load + 5.5 * sqrt(load) + 6.0))
             longest = max(longest, terms[c])
-    kept = np.empty((longest + 1, states, LANES))
-    weight = np.empty((longest + 1, LANES))
-    seen, beta = np.empty((states, LANES)), np.empty((states, LANES))
-    adjoint, next_one = np.empty((states, LANES)), np.empty((states, LANES))
-    own_flow, own_dwell = np.zeros((k_moves, states, LANES)), np.zeros((states, LANES))
-    for first in range(low, high, LANES):
-        width = min(LANES, high - first)
+    kept = np.empty((longest + 1, states, lanes))
+    weight = np.empty((longest + 1, lanes))
+    seen, beta = np.empty((states, lanes)), np.empty((states, lanes))
+    adjoint, next_one = np.empty((states, lanes)), np.empty((states, lanes))
+    own_flow, own_dwell = np.zeros((k_moves, states, lanes)), np.zeros((states, lanes))
+    for first in range(low, high, lanes):
+        width = min(lanes, high - first)
         v = before[0]
         for x in range(states):
             for w in range(width):
