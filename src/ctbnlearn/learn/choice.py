@@ -9,6 +9,7 @@ from ctbnlearn.learn.noise_draws import learned_models
 
 MOST_VARIABLES = 150
 MOST_SECONDS = 120.0  # foretold, on two processors; it takes up to five times as long where chains mix slowly
+FEW, FOR_FEW = 100, 1200.0  # trajectories below which blocks are rough, or slow if these are long; seconds allowed then
 UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
 NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
 COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
@@ -38,4 +39,5 @@ def choose_method(obs: Observations | TableScan) -> Method:
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
     alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
-    return Sampling() if alone or foretold_seconds(obs) <= MOST_SECONDS else Blocks()
+    most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
+    return Sampling() if alone or foretold_seconds(obs) <= most else Blocks()
