@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,12 @@ def pytest_cmdline_main() -> Iterator[None]:
         environment.setenv("JAX_COMPILATION_CACHE_DIR", folder)
         environment.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
         return (yield)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Take up interrupts also where the tests run in the background of a shell, which has them ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
