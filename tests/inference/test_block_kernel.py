@@ -165,3 +165,15 @@ def test_one_block_of_all_variables_is_the_exact_engine():
     for name in ("dwell", "transitions", "initial"):
         for a, b in zip(getattr(found.statistics, name), getattr(statistics, name)):
             np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["loops", "batches"])
+def test_all_variables_may_change_in_no_time(how):
+    network = cl.random_network(9, max_parents=2, rng=3)
+    seen = [np.eye(2)[[0, 1]]] * 9  # states seen exactly, all of them others a moment later
+    obs = cl.Observations.from_likelihoods([[0.0, 1e-3]], [seen], network.variables)
+    paths = ExactPaths(obs, 2.0, Device.find("cpu", "float64"))
+    if how == "batches":
+        paths.evidence.chains = Batches(paths.evidence.cards, paths.evidence.chains.pieces, paths.device)
+    found = paths.expect(PathRates.of_network(network), Effort(0.0, 0))
+    np.testing.assert_allclose(found.values, exact.log_evidence(network, obs), rtol=1e-6)

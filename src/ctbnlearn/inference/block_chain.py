@@ -59,6 +59,9 @@ def moves(cards: tuple[int, ...]) -> tuple[IntArray, IntArray, IntArray]:
     return np.array(who), np.array(step), np.array(to)
 
 
-def n_terms(load: Any) -> Any:
-    """Terms of the series after which less than 1e-9 is left, for gamma dt = `load`."""
-    return load + 5.5 * load**0.5 + 6.0
+def n_terms(load: Any, n_moves: int) -> Any:
+    """Terms of the series after which less than 1e-9 is left, for gamma dt = `load`.
+
+    At least as many as there are moves: in however short a time, all variables may have been seen to change.
+    """
+    return load + 5.5 * load**0.5 + max(6.0, n_moves + 2.0)

@@ -65,7 +65,7 @@ def _evaluate(
     turned = jnp.swapaxes(step, 1, 2)
     load = gamma[:, None, None] * dt.T[None].swapaxes(1, 2)  # (n, C, B)
     load = jnp.moveaxis(load, 1, 0)
-    terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)))).astype(jnp.int32), most)
+    terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)), len(to))).astype(jnp.int32), most)
     log_factorials = jnp.asarray(gammaln(np.arange(most + 1) + 1.0), rates.dtype)
 
     def seen(table: Any) -> Any:
@@ -207,7 +207,7 @@ class Batches:
         cards = tuple(self.cards[j] for j in members[0])
         dt, table, _, longest = self.pieces[piece]
         gamma = float(np.maximum(exits, rates.sum(1)).max())
-        terms = next((t for t in TERMS if t >= n_terms(gamma * longest)), MOST_TERMS)
+        terms = next((t for t in TERMS if t >= n_terms(gamma * longest, rates.shape[1])), MOST_TERMS)
         kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * start.shape[1] * dt.shape[1]
         size = SIZES[0] if len(rates) <= SIZES[0] else SIZES[1]
         while size > 1 and size * kept > ROOM:

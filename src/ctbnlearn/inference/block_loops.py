@@ -8,14 +8,14 @@ Nothing is compiled for a shape. Importing this module loads numba.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves
+from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device
 from ctbnlearn.streams import OPTIONS
 
@@ -26,6 +26,7 @@ TOGETHER = 256  # trajectories that one task works on
 SOME = 16  # blocks that one does
 
 compiled: Any = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
+_n_terms = compiled(n_terms)
 
 
 @compiled
@@ -211,7 +212,7 @@ def evaluate(  # type: ignore[no-untyped-def]
         for b in range(low, high):
             load = max(load, gamma * dt[c, b])
         if load > 0.0:
-            terms[c] = min(most, ceil(load + 5.5 * sqrt(load) + 6.0))
+            terms[c] = min(most, ceil(_n_terms(load, k_moves)))
             longest = max(longest, terms[c])
     kept = np.empty((longest + 1, states, lanes))
     weight = np.empty((longest + 1, lanes))
