@@ -15,7 +15,7 @@ import safetensors.numpy
 import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.inference import engine
-from ctbnlearn.learn import incomplete, sparse_belief
+from ctbnlearn.learn import incomplete
 from ctbnlearn.learn.checkpoint import CURRENT, FORMAT, saved_round
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, write_tensors
 
@@ -44,27 +44,19 @@ def same(learner, expected):
 
 
 @pytest.mark.filterwarnings("ignore:EM has not converged")
-@pytest.mark.parametrize(
-    "case", ["dense", "exact", "paths not kept", "mixture", "random", "pools", "all pairs", "costly pairs"]
-)
+@pytest.mark.parametrize("case", ["dense", "exact", "paths not kept", "mixture", "random", "many candidates"])
 def test_a_run_stopped_after_every_round_ends_with_the_same_result(obs, tmp_path, monkeypatch, case):
     few = {"tol": 1e-4, "max_iter": 4}
     more = {
         "exact": {"inference": cl.Exact(**few)},
         "mixture": {"weights": "mixture"},
         "random": {"inference": cl.Star(**few, initial="random", n_init=2), "random_state": 1},
-        "pools": {"max_parents": 3, "pool_size": 3},
     }
     if case == "paths not kept":
         monkeypatch.setattr(engine, "KEEP_BYTES", 0)
-    if case in ("pools", "all pairs", "costly pairs"):
+    if case == "many candidates":
         monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-        settings = {"pool_size": 3, **more.get(case, {})}
-    else:
-        settings = more.get(case, {})
-    if case == "costly pairs":
-        monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
-    settings = {"max_parents": 2, "inference": cl.Star(**few), **settings}
+    settings = {"max_parents": 2, "inference": cl.Star(**few), **more.get(case, {})}
     expected = cl.StructureLearner(**settings).fit(obs)
     learner = cl.StructureLearner(**settings, checkpoint=tmp_path / "state", resume=True, callback=stop)
     rounds = 0

@@ -341,18 +341,3 @@ def test_products_give_the_same_answers_as_lists(monkeypatch, settings):
         np.testing.assert_allclose(many.network_.cims[i], listed.network_.cims[i], rtol=1e-9, atol=1e-12)
     for a, b in permutations(paths.names, 2):
         np.testing.assert_allclose(many.result_.effect(a, b)[:3], listed.result_.effect(a, b)[:3], atol=1e-7)
-
-
-def test_larger_sets_of_many_candidates_are_made_of_pools(monkeypatch):
-    net = cl.random_network(7, 3, rng=4)
-    paths = cl.simulate(net, 60, horizon=6.0, rng=4)
-    listed = cl.StructureLearner(max_parents=3).fit(paths)
-    assert listed.pools_ is None
-    monkeypatch.setattr(complete, "MOST_LISTED", 0)
-    everything = cl.StructureLearner(max_parents=3, pool_size=6, device="cpu").fit(paths)
-    np.testing.assert_allclose(everything.edge_probabilities_, listed.edge_probabilities_, atol=1e-9)
-    said = []
-    pooled = cl.StructureLearner(max_parents=3, pool_size=4, device="cpu", progress=said.append).fit(paths)
-    assert [len(pool) for pool in pooled.pools_] == [4] * 7
-    assert "up to 3 parents" in said[-1]
-    np.testing.assert_allclose(pooled.edge_probabilities_, listed.edge_probabilities_, atol=0.05)

@@ -1,4 +1,4 @@
-"""The engine for many candidates: the same answers as the one for few, pools for larger sets, choice of device."""
+"""The engine for many candidates: the same answers as the one for few, choice of device."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from ctbnlearn.learn import incomplete, sparse_belief
 from ctbnlearn.learn.decoupled import fit_decoupled
 from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, Schedule
-from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief
-from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
+from ctbnlearn.learn.sparse_belief import SparseBelief
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 
@@ -30,31 +29,20 @@ def example(n, n_trajectories, seed, max_parents=2, **more):
     return net, cl.observe(paths, n_times=10, noise=noise, rng=seed + 2)
 
 
-def run(obs, kind, max_parents, schedule, pool_size=None):
-    """EM from uniform weights over all sets, with either belief; "pairs" or "pools" for the sparse one."""
+def run(obs, kind, max_parents, schedule):
+    """EM from uniform weights over all sets, with either belief."""
     cards = [v.n_states for v in obs.variables]
     n = len(cards)
     rules = EdgeRules.build(obs.names, max_parents, None, None, None)
     rates, mean = fit_decoupled(obs, [None] * n)
     engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), device="cpu")
-
-    def build(i, sets):
-        return NodeProblem.build(i, sets, rules, cards, Scoring(), mean[i])
-
-    problems = [build(i, rules.sets(i)) for i in range(n)]
+    problems = [NodeProblem.build(i, rules.sets(i), rules, cards, Scoring(), mean[i]) for i in range(n)]
     belief = start = DenseBelief.start(
         problems, cards, rules.allowed, [np.full(len(p.sets), 1 / len(p.sets)) for p in problems]
     )
-    if kind != "dense":
-        pairs = AllPairs(cards, rules, Scoring(), mean, [None] * n, "float64", engine.device)
-        sizes = pool_sizes(rules, pool_size or (n if kind == "pools" else 1))
+    if kind == "sparse":
         belief = replace(
-            SparseBelief.start(SetSearch(build, rules, cards, engine, pairs, sizes)),
-            problems=start.problems,
-            weights=start.weights,
-            active=start.active,
-            nodes=start.nodes,
-            candidates=rules.allowed if kind == "pools" else None,
+            SparseBelief.start(problems, rules, engine), weights=start.weights, active=start.active, nodes=start.nodes
         )
     em = EM(obs, engine, schedule, learn_initial=True)
     state = em.begin(belief, [np.full(c, 1 / c) for c in cards], rates)
@@ -69,15 +57,14 @@ def test_same_answers_as_the_joint_table(monkeypatch, case):
     n, more = case
     _, obs = example(n, 30, 3, **more)
     schedule = Schedule(max_iter=5, tol=1e-12, max_sweeps=4)
-    dense = run(obs, "dense", 2, schedule)
-    cut = run(obs, "pairs", 2, schedule)
+    dense, cut = (run(obs, kind, 2, schedule) for kind in ("dense", "sparse"))
+    np.testing.assert_allclose(cut.belief.edges(), dense.belief.edges(), atol=1e-3)
     monkeypatch.setattr(sparse_belief, "SMALLEST_WEIGHT", 0.0)
-    for kind, max_parents in (("pairs", 2), ("pools", 2), ("pools", 3)):
+    for max_parents in (2, 3):
         reference = dense if max_parents == 2 else run(obs, "dense", 3, schedule)
-        found = run(obs, kind, max_parents, schedule)
+        found = run(obs, "sparse", max_parents, schedule)
         np.testing.assert_allclose(found.belief.edges(), reference.belief.edges(), atol=1e-6)
         np.testing.assert_allclose(found.history.objective, reference.history.objective, rtol=1e-8)
-    np.testing.assert_allclose(cut.belief.edges(), dense.belief.edges(), atol=1e-3)
 
 
 def test_the_learner_agrees_with_itself(monkeypatch):
@@ -92,80 +79,25 @@ def test_the_learner_agrees_with_itself(monkeypatch):
     monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
     sparse = cl.StructureLearner(max_parents=2, inference="star").fit(obs).edge_probabilities_
     np.testing.assert_allclose(sparse, dense, atol=0.05)
-    with pytest.raises(ParameterError, match="max_parents=2"):
-        cl.StructureLearner(max_parents=3, weights="mixture").fit(obs)
 
 
-def test_pools():
-    """Sets of three inside pools: no worse than pairs, the pools are told, and a pool of all is no pool."""
+def test_too_many_sets_are_refused(monkeypatch):
+    """With the way out in the words of the settings: mixture weights have no other method."""
+    _, obs = example(12, 5, 5)
+    monkeypatch.setattr(incomplete, "MOST_SETS", 200)
+    with pytest.raises(ParameterError, match=r'232 sets of up to 3.*200.*"star".*use inference="blocks" or "sampling"'):
+        cl.StructureLearner(3, inference="star").fit(obs)
+    with pytest.raises(ParameterError, match="use posterior weights, a smaller max_parents"):
+        cl.StructureLearner(3, weights="mixture").fit(obs)
+
+
+def test_sets_of_three():
+    """No worse than pairs where nodes have three parents."""
     net, obs = example(12, 100, 5, max_parents=3)
-    two = cl.StructureLearner(max_parents=2, inference="star").fit(obs)
-    three = cl.StructureLearner(max_parents=3, pool_size=8, inference="star").fit(obs)
-    assert two.pools_ is None
-    assert "pools" not in two.result_.manifest
-    assert three.result_.manifest["pools"]["x3"] == list(three.pools_[3])
-    assert [len(pool) for pool in three.pools_] == [8] * 12
+    two, three = (cl.StructureLearner(k, inference="star").fit(obs) for k in (2, 3))
     aupr = [cl.edge_scores(net, learner.edge_probabilities_)["aupr"] for learner in (two, three)]
     assert aupr[1] >= aupr[0]
-    for i, pool in enumerate(three.pools_):
-        outside = [j for j, name in enumerate(obs.names) if name not in pool]
-        assert (three.edge_probabilities_[outside, i] == 0).all()
-        assert three.parent_set_weights_[i].sum() == pytest.approx(1)
-    assert cl.StructureLearner(max_parents=3, pool_size=11, inference="star").fit(obs).pools_ is None
-    rules = [EdgeRules.build("abcdef", k, None, None, [("a", "b")]) for k in (2, 3, 4)]
-    assert [pool_sizes(r)[0] for r in rules] == [34, 15, 11]
-    assert pool_sizes(rules[0], 1) == [1] * 6
-
-
-def test_a_costly_pass_is_made_twice(monkeypatch):
-    """Where all pairs take long, pools serve in between; the last word is that of all pairs."""
-    net, obs = example(40, 60, 6)
-    every = cl.StructureLearner(max_parents=2, inference=cl.Star(refine=False)).fit(obs)
-    monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
-    passes = []
-    honest = AllPairs.run
-    monkeypatch.setattr(AllPairs, "run", lambda *a, **k: (passes.append(1), honest(*a, **k))[1])
-    seldom = cl.StructureLearner(max_parents=2, inference=cl.Star(refine=False)).fit(obs)
-    assert len(passes) == 2 < seldom.n_iter_
-    assert seldom.pools_ is None
-    assert cl.edge_scores(net, seldom.edge_probabilities_)["aupr"] >= (
-        cl.edge_scores(net, every.edge_probabilities_)["aupr"] - 0.01
-    )
-
-
-def test_effects_of_edges_outside_the_active_parents(monkeypatch):
-    """With one active set a node; as all pairs have the last word, tables are those of the paths as they stand."""
-    _, obs = example(6, 60, 4)
-    monkeypatch.setattr(incomplete, "MOST_JOINT_STATES", 1)
-    monkeypatch.setattr(sparse_belief, "ACTIVE_STATES", (2, 2, 2))
-    monkeypatch.setitem(sparse_belief.COSTLY, "cpu", 0.0)
-    monkeypatch.setattr(sparse_belief, "MISSED", 1.0)
-    fits = []
-    honest = incomplete.fit_incomplete
-    monkeypatch.setattr(incomplete, "fit_incomplete", lambda *given: fits.append(honest(*given)) or fits[-1])
-    learner = cl.StructureLearner(max_parents=2, pool_size=3, inference=cl.Star(refine=False)).fit(obs)
-    (state, _) = fits[0]
-    belief, found = state.belief, state.found.statistics
-    assert learner.converged_
-    compared = 0
-
-    def collapsed(table, parents, kept):
-        """Sum over the states of all parents (two each) but those kept."""
-        away = tuple(k for k, j in enumerate(parents) if j not in kept)
-        return table.reshape(*[2] * len(parents), *table.shape[1:]).sum(away)
-
-    for i, extra in enumerate(belief.extra_tables):
-        for parents, tables in extra.items():
-            kept = set(parents) & set(belief.active_parents[i])
-            for table, joint in zip(tables, (found.dwell[i], found.transitions[i])):
-                expected = collapsed(joint, belief.active_parents[i], kept)
-                np.testing.assert_allclose(collapsed(table, parents, kept), expected, rtol=1e-6)
-            compared += len(kept) > 0
-    assert compared > 0
-    for edge in learner.result_.edges.to_pylist():
-        listed = any(edge["source"] in s for s in learner.parent_sets_[obs.names.index(edge["target"])])
-        if edge["probability"] > 0.05 and listed:
-            assert edge["effect_low"] < edge["effect"] < edge["effect_high"]
+    assert [weights.sum() for weights in three.parent_set_weights_] == pytest.approx([1] * 12)
 
 
 def test_rules_hold_with_many_candidates():

@@ -17,7 +17,7 @@ from ctbnlearn.inference.contract import Effort
 from ctbnlearn.inference.engine import PathEngine
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.learn.families import ExactFamilies, VariationalFamilies
-from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.expected import SetMoments, add_rows
 from ctbnlearn.structure.families import FamilyTables
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.problem import EdgeRules
@@ -94,8 +94,8 @@ def test_families_as_they_are_asked_for_equal_those_of_pools(cards):
     lazy = FamilyTables(rows, active, geometric, cards)
     for node in range(5):
         pool = tuple(j for j in range(5) if j != node)
-        moments = PoolMoments(node, pool, active[node], geometric[node], cards, 3)
-        pool_moments(rows, [moments])
+        moments = SetMoments(node, pool, active[node], geometric[node], cards, 3)
+        add_rows(rows, [moments])
         sets = enumerate_sets(pool, [], 3, [str(j) for j in range(5)], node)
         expected = {int(k): (t, m) for g in moments.groups(sets) for k, t, m in zip(g.index, g.dwell, g.transitions)}
         for g in lazy.groups(node, sets):

@@ -1,4 +1,4 @@
-"""The pass over all pairs and the sums inside pools, against tables summed up set by set."""
+"""The pass over all pairs, and sums over the rows of path posteriors, against tables summed up set by set."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
+import ctbnlearn as cl
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.contract import PathRates
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.padded_rates import PaddedRates
 from ctbnlearn.inference.rows import Rows
 from ctbnlearn.structure import pair_kernels
-from ctbnlearn.structure.all_pairs import AllPairs, _RowMoments
-from ctbnlearn.structure.expected import PoolMoments, pool_moments
+from ctbnlearn.structure.all_pairs import BEYOND, AllPairs
+from ctbnlearn.structure.expected import SetMoments, add_rows
 from ctbnlearn.structure.parent_sets import enumerate_sets
+from ctbnlearn.structure.path_moments import PathMoments
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.score import set_score
@@ -52,8 +52,7 @@ def some_rows(cards, n_rows, seed, jumps=0.1, n_pieces=2):
 
 def some_rates(cards, active, seed):
     rng = np.random.default_rng(seed)
-    tables = [rng.gamma(2, 0.5, (int(np.prod([cards[j] for j in a], dtype=int)), c, c)) for a, c in zip(active, cards)]
-    return PaddedRates(PathRates(cards, active, tables, tables, [np.full(c, 1 / c) for c in cards])), tables
+    return [rng.gamma(2, 0.5, (int(np.prod([cards[j] for j in a], dtype=int)), c, c)) for a, c in zip(active, cards)]
 
 
 def brute_tables(pieces, node, parents, active, rates, cards):
@@ -85,31 +84,47 @@ def test_log_gamma():
     np.testing.assert_allclose(single, gammaln(a), rtol=1e-6, atol=3e-6)
 
 
+def some_paths(cards, n_trajectories, seed):
+    """Complete paths of a random network."""
+    net = cl.random_network(len(cards), 2, n_states=cards, dynamics="random", rng=seed)
+    return cl.simulate(net, n_trajectories, horizon=3.0, rng=seed)
+
+
 @pytest.mark.parametrize(
     ("scoring", "max_parents", "forbidden", "required"),
     [
         (Scoring(), 2, None, None),
         (Scoring(structure_prior="flat"), 1, None, None),
-        (Scoring(ProjectedPrior(5, 10), 0.4), 2, [("b", "a"), ("d", "h")], [("c", "a"), ("b", "c"), ("d", "c")]),
-        (Scoring((0.5, 2.0), "size"), 2, None, [("h", "e")]),
+        (
+            Scoring(ProjectedPrior(5, 10), 0.4),
+            2,
+            [("x1", "x0"), ("x3", "x7")],
+            [("x2", "x0"), ("x1", "x2"), ("x3", "x2")],
+        ),
+        (Scoring((0.5, 2.0), "size"), 2, None, [("x7", "x4")]),
     ],
 )
 def test_all_pairs_equal_enumeration(scoring, max_parents, forbidden, required):
-    names = list("abcdefgh")
-    pieces = some_rows(CARDS, 40, 1)
-    rates, tables = some_rates(CARDS, ACTIVE, 2)
+    """Every set counted by itself, in blocks of three variables and batches of few nodes."""
+    cards = [2, 3, 2, 2, 3, 2, 2, 2]
+    paths = some_paths(cards, 6, 1)
+    names = paths.names
     rules = EdgeRules.build(names, max_parents, None, forbidden, required)
     mean_rates = np.linspace(0.5, 1.5, 8)
     possible = [None] * 8
-    possible[4] = np.array([[0, 1, 1], [0, 0, 1], [0, 1, 0]], bool)
+    possible[4] = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)
     device = SmallBlocks("cpu", "float64", jax.devices("cpu")[0])
-    found = AllPairs(CARDS, rules, scoring, mean_rates, possible, "float64", device).run(pieces, rates.tables)
+    found = AllPairs(cards, rules, scoring, mean_rates, possible, "float64", device).run(paths)
     for i in range(8):
-        problem = NodeProblem.build(i, rules.sets(i), rules, CARDS, scoring, mean_rates[i], possible[i])
+        problem = NodeProblem.build(i, rules.sets(i), rules, cards, scoring, mean_rates[i], possible[i])
         score, by_set = [], {}
         for k in range(len(problem.sets)):
             parents = problem.sets.numbers(k)
-            by_set[parents] = brute_tables(pieces, i, parents, ACTIVE[i], tables[i], CARDS)
+            network = [parents if j == i else () for j in range(8)]
+            counted = cl.count_statistics(
+                paths, {paths.names[j]: [paths.names[p] for p in m] for j, m in enumerate(network)}
+            )
+            by_set[parents] = counted.dwell[i], counted.transitions[i]
             prior = problem.shape[k], problem.rate[k]
             score.append(float(set_score(*by_set[parents], *prior, problem.possible)) + problem.log_prior[k])
         weights = np.exp(score - np.logaddexp.reduce(score))
@@ -120,21 +135,18 @@ def test_all_pairs_equal_enumeration(scoring, max_parents, forbidden, required):
         for k, w in enumerate(found.weights[i]):
             parents = found.sets[i].numbers(k)
             assert w == pytest.approx(weights[numbers[parents]], abs=1e-8)
-            s, t = ([CARDS[j] for j in parents] + [1, 1])[:2]
-            dwell, moves = by_set[parents]
-            c = CARDS[i]
-            np.testing.assert_allclose(found.dwell[i][k][:s, :t, :c].reshape(s * t, c), dwell, atol=1e-9)
-            np.testing.assert_allclose(found.transitions[i][k][:s, :t, :c, :c].reshape(s * t, c, c), moves, atol=1e-9)
+            for table, expected in zip(found.table(i, k, cards), by_set[parents]):
+                np.testing.assert_allclose(table, expected, atol=1e-9)
 
 
-def test_sums_inside_pools_equal_enumeration():
-    """Sets of up to three, with active parents inside and outside the pool."""
+def test_sums_over_rows_equal_enumeration():
+    """Sets of up to three, with active parents inside and outside the candidates."""
     pieces = some_rows(CARDS, 30, 3)
-    _, tables = some_rates(CARDS, ACTIVE, 4)
-    for node, pool in ((0, (1, 2, 4, 5)), (2, (0, 1, 4, 7)), (4, (0, 2, 5)), (1, (6, 3, 0)), (6, (0, 1))):
-        moments = PoolMoments(node, pool, ACTIVE[node], tables[node], CARDS, 3)
-        pool_moments(pieces, [moments])
-        sets = enumerate_sets(pool, [], 3, list("abcdefgh"), node)
+    tables = some_rates(CARDS, ACTIVE, 4)
+    for node, candidates in ((0, (1, 2, 4, 5)), (2, (0, 1, 4, 7)), (4, (0, 2, 5)), (1, (6, 3, 0)), (6, (0, 1))):
+        moments = SetMoments(node, candidates, ACTIVE[node], tables[node], CARDS, 3)
+        add_rows(pieces, [moments])
+        sets = enumerate_sets(candidates, [], 3, list("abcdefgh"), node)
         seen = 0
         for g in moments.groups(sets):
             for k, dwell, moves in zip(g.index, g.dwell, g.transitions):
@@ -153,34 +165,13 @@ def binary(n, products, mean_rate=1.0):
 def test_single_precision_at_a_million_transitions():
     """Weak dependence, so that weights are spread over many sets: no edge moves by more than 0.01."""
     n = 20
-    cards = [2] * n
-    (rows,) = some_rows(cards, 6000, 5, jumps=40.0, n_pieces=1)
-    for i in range(1, n):  # rates that depend more or less on another variable
-        rows.transitions[i] *= 1 + 0.004 * i * rows.marginal[i - 1, 1]
-    count = rows.transitions.sum()
-    assert count > 1e6
-    rates, _ = some_rates(cards, [()] * n, 1)
-    mean = count / n / rows.dt.sum()
-    edges = [binary(n, kind, mean).run([rows], rates.tables).edges for kind in ("float64", "float32")]
+    net = cl.random_network(n, 2, coupling=0.015, rng=6)
+    paths = cl.simulate(net, 100, horizon=1200.0, rng=6)
+    assert paths.n_transitions > 1e6
+    mean = paths.n_transitions / n / 120_000.0
+    edges = [binary(n, kind, mean).run(paths).edges for kind in ("float64", "float32")]
     assert np.abs(edges[0] - edges[1]).max() < 1e-2
     assert ((edges[0] > 0.02) & (edges[0] < 0.98)).sum() >= 5
-
-
-def test_counts_by_differences_stay_above_zero():
-    """States that never come, in single precision: counts are not negative, and close to those in double."""
-    n = 12
-    (rows,) = some_rows([2] * n, 5000, 6, jumps=20.0, n_pieces=1)
-    rows.marginal[3] = np.array([[0.0], [1.0]])  # always in its second state
-    rates, _ = some_rates([2] * n, [()] * n, 1)
-    double, single = (binary(n, kind).run([rows], rates.tables) for kind in ("float64", "float32"))
-    for i in range(n):
-        assert (single.dwell[i] >= 0).all()
-        assert (single.transitions[i] >= 0).all()
-        numbers = {double.sets[i].numbers(k): k for k in range(len(double.sets[i]))}
-        for k in range(len(single.sets[i])):
-            exact = double.transitions[i][numbers[single.sets[i].numbers(k)]]
-            assert np.abs(single.transitions[i][k] - exact).max() < 1e-5 * exact.sum()
-    np.testing.assert_allclose(single.edges, double.edges, atol=1e-2)
 
 
 def test_a_thousand_variables_in_single_precision():
@@ -188,10 +179,10 @@ def test_a_thousand_variables_in_single_precision():
     n = 1000
     pairs = binary(n, "float32")
     pairs.own = pairs.own[:2]  # of the nodes, the first two
-    rows = some_rows([2] * n, 200, 7, n_pieces=1)
-    rates, _ = some_rates([2] * n, [()] * n, 1)
+    paths = some_paths([2] * n, 2, 7)
     with jax.enable_x64(True):
-        done = list(pairs._batches(_RowMoments(pairs.columns, rows, rates.tables, "float32")))
+        place = np.where(pairs.columns.place == BEYOND, -1, pairs.columns.place)
+        done = list(pairs._batches(PathMoments(paths, place, pairs.columns.width)))
     assert sorted(i for nodes, *_ in done for i in nodes) == [0, 1]
     for nodes, found, dwell, moves in done:
         for a in (found.log_evidence, found.edges, found.weights, dwell, moves):
@@ -203,11 +194,9 @@ def test_a_thousand_variables_in_single_precision():
 
 
 def test_memory_that_runs_out(monkeypatch):
-    cards = [2] * 6
-    rows = some_rows(cards, 50, 8)
-    rates, _ = some_rates(cards, [()] * 6, 1)
+    paths = some_paths([2] * 6, 10, 8)
     pairs = binary(6, "float64")
-    whole = pairs.run(rows, rates.tables)
+    whole = pairs.run(paths)
     honest = AllPairs._batch
 
     def crowded(most):
@@ -219,7 +208,7 @@ def test_memory_that_runs_out(monkeypatch):
         return batch
 
     monkeypatch.setattr(AllPairs, "_batch", crowded(2))
-    np.testing.assert_allclose(pairs.run(rows, rates.tables).edges, whole.edges, atol=1e-12)
+    np.testing.assert_allclose(pairs.run(paths).edges, whole.edges, atol=1e-12)
     monkeypatch.setattr(AllPairs, "_batch", crowded(0))
     with pytest.raises(ParameterError, match="not enough memory"):
-        pairs.run(rows, rates.tables)
+        pairs.run(paths)

@@ -21,16 +21,11 @@ from ctbnlearn.inference.contract import Effort, Expectation, PathInference, Pat
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.grid import Block, build_blocks
 from ctbnlearn.inference.padded_rates import PaddedRates, Padding
-from ctbnlearn.inference.rows import Rows, RowSource, pieces, rows_of
+from ctbnlearn.inference.rows import Rows, rows_of
 from ctbnlearn.inference.statistics import Statistics
 
-ROWS_A_PIECE = 8192  # rows summed up in one matrix product, which may be in single precision
 LARGE = 5_000_000  # cells times trajectories times nodes from which on padding costs more than compiling
 KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
-
-
-# number of trajectories, evidence, child response and parent states of a block
-Surroundings = tuple[int, kernels.Evidence, Any, Any]
 
 
 @final
@@ -79,7 +74,6 @@ class PathEngine(PathInference):
         wide = max(cards)
         cells = sum(b.dt.size for b in self.blocks) * len(obs.variables) * (wide**2 + wide)
         self.keep = cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
-        self.keep_rows = 2 * cells * np.dtype(self.precision).itemsize <= KEEP_BYTES
         large = sum(b.dt.size for b in self.blocks) * len(obs.variables) > LARGE
         self.padding = (1, 1) if large else padding
 
@@ -160,13 +154,10 @@ class PathEngine(PathInference):
         return PathPosterior(rates, effort, tuple(states))
 
     def rows(self, paths: PathPosterior) -> Iterator[Rows]:
-        """Path posteriors as rows, in pieces."""
+        """Path posteriors as rows, block by block."""
         with self._context():
-            yield from pieces((rows_of(block, state) for block, state in self._states(paths)), ROWS_A_PIECE)
-
-    def row_source(self, paths: PathPosterior) -> RowSource:
-        """The rows where memory allows to keep them, else what makes them anew."""
-        return list(self.rows(paths)) if self.keep_rows else partial(self.rows, paths)
+            for block, state in self._states(paths):
+                yield rows_of(block, state)
 
     def _run(
         self, block: Block, state: kernels.State | None, tables: kernels.AnyTables, effort: Effort
@@ -180,49 +171,6 @@ class PathEngine(PathInference):
         found = np.asarray(value, float)[: len(block.trajectories)]
         self._check(block, found)
         return state, found
-
-    def surroundings(self, paths: PathPosterior) -> Callable[[int], Surroundings]:
-        """What the nodes of a block see of the others, by the number of the block; kept where memory allows."""
-        tables = self._tables(paths.rates)
-        n, tall, states = tables.exit.shape
-
-        def look(k: int) -> Surroundings:
-            block, state = self.blocks[k], paths.states[k]
-            with self._context():
-                if state is None:
-                    state, _ = self._run(block, None, tables, paths.effort)
-                psi, u = kernels.surroundings(tables, state, *self._cast((block.dt,)))
-                return len(block.trajectories), self._evidence(block), psi, u
-
-        if sum(b.dt.size for b in self.blocks) * n * (tall + states) * np.dtype(self.precision).itemsize > KEEP_BYTES:
-            return look
-        return [look(k) for k in range(len(self.blocks))].__getitem__
-
-    def local(
-        self,
-        around: Callable[[int], Surroundings],
-        initial: FloatArray,
-        nodes: IntArray,
-        *tables: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Nodes under path rates `tables` of their own (see `kernels.local`), the others held.
-
-        A node may come several times. Returns ln Z summed over trajectories (J,), dwell (J, U, S) and transitions
-        (J, U, S, S).
-        """
-        cast = self._cast((initial, *tables))
-
-        def work(k: int) -> list[FloatArray]:
-            n, evidence, psi, u = around(k)
-            with self._context():
-                found = kernels.local(evidence, cast[0], psi, u, nodes, *cast[1:], mean_field=self.mean_field)
-                value, *others = (np.asarray(a, float) for a in found)
-            return [value[:, :n].sum(1), *others]
-
-        total: list[FloatArray] = []
-        for new in self.device.each(work, len(self.blocks)):
-            total = [a + b for a, b in zip(total, new)] if total else new
-        return total[0], total[1], total[2]
 
     def _check(self, block: Block, value: FloatArray) -> None:
         bad = np.flatnonzero(~np.isfinite(value))

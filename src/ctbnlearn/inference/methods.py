@@ -149,27 +149,21 @@ class Exact(Iterated):
 
 @dataclass(frozen=True)
 class Factorised(Iterated):
-    """EM with paths inferred variable by variable: quick for very many, misled by many data or long gaps.
+    """EM with paths inferred variable by variable: quick, misled by many data or long gaps.
 
     Parameters
     ----------
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
-    refine : bool
-        After EM, weigh the parent sets of each node by its own evidence under each of them, the other variables held;
-        probabilities are better calibrated. Posterior weights only.
     """
 
     step: float | None = None
-    refine: bool = True
 
     def check(self) -> None:
         """Raise where a setting is not one."""
         super().check()
         if self.step is not None:
             finite(self.step, f"{type(self).__name__}: step")
-        if not isinstance(self.refine, bool):
-            raise ParameterError(f"{type(self).__name__}: refine must be True or False, not {self.refine!r}")
 
 
 @final
@@ -184,8 +178,6 @@ class Star(Factorised):
         start, 50 rounds at most, and 0.005 nats per trajectory and variable as the change at which it has converged.
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
-    refine : bool
-        Weigh parent sets by their own evidence after EM; default True.
     """
 
     name: ClassVar[str] = "star"
@@ -203,8 +195,6 @@ class MeanField(Factorised):
         start, 50 rounds at most, and 0.005 nats per trajectory and variable as the change at which it has converged.
     step : float or None
         Longest cell of the time grid; default a quarter of the shortest mean dwell time.
-    refine : bool
-        Weigh parent sets by their own evidence after EM; default True.
     """
 
     name: ClassVar[str] = "mean_field"

@@ -258,44 +258,6 @@ def child_response(state: State, tables: AnyTables, mean: Mean, dt: Array) -> Ar
     return jnp.where(dt > 0, slope[:-1] / jnp.where(dt > 0, dt, 1.0), 0.0)
 
 
-@compiled
-def surroundings(tables: AnyTables, state: State, dt: Array) -> tuple[Array, Array]:
-    """What a node sees of the others: child response (N, S, C, B) and parent states (N, U, C, B)."""
-    mean = mean_rates(state.marginal, tables)
-    return child_response(state, tables, mean, dt), mean.parents
-
-
-@partial(compiled, static_argnames="mean_field")
-def local(
-    evidence: Evidence,
-    initial: Array,
-    psi: Array,
-    u: Array,
-    nodes: Array,
-    geometric: Array,
-    leave: Array,
-    *,
-    mean_field: bool = False,
-) -> tuple[Array, Array, Array]:
-    """Nodes (J,) under path rates of their own, the others held.
-
-    Returns ln Z (J, B), dwell (J, U, S) and transitions (J, U, S, S). Initial distributions, child response and parent
-    states are those of all nodes; `geometric` (J, U, S, S) and `leave` (J, U, S) stand on the joint states of a node's
-    active parents. S may be less than the most states a node has, if these have no more.
-    """
-    many, tall, states = leave.shape
-    cells = u.shape[2:]
-    flat, response = u[nodes].reshape(many, tall, -1), psi[nodes, :states]
-    log = jnp.log(jnp.where(geometric > 0, geometric, 1.0)) if mean_field else None
-    rates = average(geometric, flat, log).reshape(many, states, states, *cells)
-    exits = jnp.matmul(leave.transpose(0, 2, 1), flat).reshape(many, states, *cells)
-    own = Evidence(evidence.dt, evidence.likelihood[:, nodes, :states], evidence.log_scale[nodes])
-    found, value = answer(rates, response - exits, own, initial[nodes, :states])
-    time = (found.marginal * own.dt).reshape(many, states, -1)
-    dwell = jnp.matmul(flat, time.transpose(0, 2, 1))
-    return value, dwell, _moves(found.transitions, rates, flat, geometric, mean_field)
-
-
 def _moves(transitions: Array, off: Array, u: Array, geometric: Array, mean_field: bool) -> Array:
     """Expected transitions (N, U, S, S) by parent state: with the flow q^u R~(u) / r~, or q^u alone in mean field."""
     n, states = transitions.shape[:2]

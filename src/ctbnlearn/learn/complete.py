@@ -1,15 +1,14 @@
 """Learning from complete data: every parent set is scored in closed form.
 
 Where there are too many sets to list, all of up to two parents are weighed without listing them (`AllPairs`). Larger
-ones are searched for, and the sets around the best weighed (`search_nodes`), or, if asked for, weighed inside a pool of
-the most promising parents of every node.
+ones are searched for, and the sets around the best weighed (`search_nodes`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import comb
 
@@ -43,8 +42,6 @@ class CompleteFit:
         Per node the best set, then those in which edges of noticeable probability weigh most, with their statistics.
     value
         Log evidence, or the objective of the mixture weights.
-    pools
-        Per node the candidates that sets were made of, where not all were.
     coverage : (N,)
         Per node how much of the weight was explored (`NearSets`), where sets were searched for.
     """
@@ -55,7 +52,6 @@ class CompleteFit:
     edges: FloatArray
     tables: list[Tabled]
     value: float
-    pools: list[tuple[int, ...]] | None = None
     coverage: FloatArray | None = None
 
 
@@ -67,7 +63,6 @@ def fit_complete(
     *,
     precision: str = "auto",
     device: str = "auto",
-    pool_size: int | None = None,
     progress: Progress | None = None,
 ) -> CompleteFit:
     """Weigh the parent sets of every node; parameters are those of `StructureLearner`."""
@@ -75,13 +70,12 @@ def fit_complete(
     check_allowed(totals, possible)
     progress = progress or Progress()
     many = scoring.mixture is None and number_of_sets(rules) > MOST_LISTED
-    if many and (scoring.shared or (rules.largest > 2 and pool_size is None)):
+    if many and (scoring.shared or rules.largest > 2):
         return _fit_searched(paths, rules, scoring.settled("sparse", "shared"), possible, totals, progress)
     scoring = scoring.settled("sparse" if scoring.shared else "size")
     build = partial(_problem, rules, scoring, possible, totals)
     if many:
-        where = precision, device, pool_size, progress
-        return _fit_many(paths, rules, scoring, possible, totals, build, *where)
+        return _fit_pairs(paths, rules, scoring, possible, totals, build, precision, device, progress)
     return _fit_listed(paths, rules, totals, build)
 
 
@@ -163,7 +157,7 @@ def _notable(sets: ParentSets, edges: FloatArray, weights: FloatArray) -> list[i
     return [best, *(k for k in sets.notable(edges, weights) if k != best)]
 
 
-def _fit_many(
+def _fit_pairs(
     paths: Paths,
     rules: EdgeRules,
     scoring: Scoring,
@@ -172,16 +166,12 @@ def _fit_many(
     build: Callable[[int, ParentSets], NodeProblem],
     precision: str,
     device: str,
-    pool_size: int | None,
     progress: Progress,
 ) -> CompleteFit:
-    """Weigh all sets of up to two parents by products, then, if larger ones are admitted, all sets inside pools."""
+    """Weigh all sets of up to two parents by products."""
     from ctbnlearn.inference.device import Device, products_precision
-    from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
+    from ctbnlearn.structure.all_pairs import AllPairs
 
-    sizes = pool_sizes(rules, pool_size)
-    if rules.largest > 2 and all(len(allowed) <= size for allowed, size in zip(rules.allowed, sizes)):
-        return _fit_listed(paths, rules, totals, build)
     cards = [v.n_states for v in paths.variables]
     n = len(cards)
     where = Device.find(device, precision)
@@ -190,12 +180,7 @@ def _fit_many(
     pairs = AllPairs(cards, rules, scoring, mean_rates, possible, kind, where)
 
     progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
-    result = pairs.run(paths, None)
-    if rules.largest > 2:
-        pools = result.pools(rules, sizes)
-        progress.say(f"sets of up to {rules.largest} parents among {max(map(len, pools))} of every variable")
-        inside = EdgeRules(rules.names, tuple(pools), rules.required, rules.max_parents)
-        return replace(_fit_listed(paths, inside, totals, build), pools=pools)
+    result = pairs.run(paths)
     problems = [build(i, sets) for i, sets in enumerate(result.sets)]
     tables: list[Tabled] = []
     for i, (sets, weights) in enumerate(zip(result.sets, result.weights)):

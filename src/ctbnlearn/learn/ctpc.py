@@ -177,4 +177,3 @@ class CTPC(FittedNetwork, BaseEstimator):
         self.parent_set_weights_ = [np.ones(1) for _ in parents]
         self.objective_ = float(sum(problem.scores([g])[0] for problem, g in zip(problems, groups)))
         self.history_, self.converged_, self.n_iter_ = History((self.objective_,), ("parents",)), True, 1
-        self.pools_ = None

@@ -34,19 +34,12 @@ class DenseBelief(NetworkBelief):
         parts = zip(problems, candidates, weights)
         nodes = tuple(NodeBelief.of_prior(p, Projection(parents, p.sets, cards), w) for p, parents, w in parts)
         active = tuple(np.arange(len(w)) for w in weights)
-        return cls(tuple(problems), tuple(weights), active, nodes, ({},) * len(nodes), None)
+        return cls(tuple(problems), tuple(weights), active, nodes)
 
     def update_weights(self, found: Expectation) -> DenseBelief:
         """Weights of all sets from expected statistics."""
         nodes = tuple(b.with_best_weights() for b in self.update_rates(found.statistics).nodes)
         return replace(self, nodes=nodes, weights=tuple(b.weights for b in nodes))
-
-    def confirm(self, found: Expectation) -> tuple[DenseBelief, bool]:
-        """All sets are weighed in every round."""
-        return self, True
-
-    def pool_names(self) -> None:
-        """Sets were made of all candidates."""
 
     def arrays(self) -> dict[str, Any]:
         """All that changes from round to round, by name."""

@@ -144,10 +144,8 @@ class EM:
                 break
         state = self.e_step(self.weight_step(state), "weights")
         moved = float(np.abs(state.belief.edges() - edges).sum() / len(edges))
-        belief, converged = state.belief, False
-        if state.change < small and moved < self.schedule.edge_tol:
-            belief, converged = belief.confirm(state.found)
-        return replace(state, belief=belief, n_iter=state.n_iter + 1, converged=converged, moved=moved)
+        converged = state.change < small and moved < self.schedule.edge_tol
+        return replace(state, n_iter=state.n_iter + 1, converged=converged, moved=moved)
 
     def e_step(self, state: EMState, phase: str) -> EMState:
         """Paths under what is believed, going on from those known, and F; `phase` says what an M-step changed."""

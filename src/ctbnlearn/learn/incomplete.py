@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.contract import PathInference
-from ctbnlearn.inference.device import Device, products_precision
+from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.inference.methods import Exact, Factorised, Iterated, MeanField
@@ -23,14 +24,14 @@ from ctbnlearn.learn.em import EM, EMState, Schedule
 from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.noise_steps import NoiseSteps
 from ctbnlearn.learn.progress import Progress
-from ctbnlearn.learn.sparse_belief import SetSearch, SparseBelief, most_active_states
+from ctbnlearn.learn.sparse_belief import SparseBelief, most_active_states
 from ctbnlearn.learn.tensor_file import listed, unlisted
 from ctbnlearn.result.manifest import plain
-from ctbnlearn.structure.all_pairs import AllPairs, pool_sizes
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 MOST_JOINT_STATES = 256  # joint states of the candidates of a node up to which all are listed
+MOST_SETS = 5000  # parent sets of a node: those of up to two among a hundred candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,6 @@ class IncompleteSettings:
     initial_distribution: Sequence[FloatArray] | None  # None: learn it
     precision: str
     device: str
-    pool_size: int | None
     seed: Any = None
 
 
@@ -86,14 +86,9 @@ def fit_incomplete(
         return NodeProblem.build(node, sets, rules, cards, scoring, mean_rates[node], possible[node])
 
     def new_belief(initial: str) -> NetworkBelief:
-        if isinstance(engine, PathEngine) and not dense:
-            pairs = None
-            if scoring.mixture is None:
-                products = products_precision(settings.precision, engine.device, len(cards))
-                pairs = AllPairs(cards, rules, scoring, mean_rates, possible, products, engine.device)
-            sizes = pool_sizes(rules, settings.pool_size)
-            return SparseBelief.start(SetSearch(build, rules, cards, engine, pairs, sizes))
         problems = [build(i, rules.sets(i)) for i in range(len(cards))]
+        if isinstance(engine, PathEngine) and not dense:
+            return SparseBelief.start(problems, rules, engine)
         return DenseBelief.start(problems, cards, rules.allowed, [initial_weights(p, initial, rng) for p in problems])
 
     def pack(state: EMState, start: int) -> Saved:
@@ -134,27 +129,31 @@ def fit_incomplete(
                 checkpoint.save(pack(state, start), best=True)
     assert best is not None
     noise.restore(engine, kept)
-    refined = isinstance(method, Factorised) and method.refine and scoring.mixture is None
-    if refined and isinstance(engine, PathEngine):
-        progress.say(f"local evidence of {sum(map(len, best.belief.plausible()))} parent sets")
-        best = replace(best, belief=best.belief.refine(engine, best.found.paths))
     progress.say("done" if best.converged else "stopped before it converged")
     return best, noise.draws(engine, best.found.paths)
 
 
 def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings, dense: bool) -> None:
     """Raise where there are too many candidates for what is asked."""
-    if not dense and rules.largest > 2 and scoring.mixture is not None:
-        crowded = max(range(len(rules.names)), key=lambda i: len(rules.allowed[i]))
+    crowded = max(range(len(rules.names)), key=lambda i: len(rules.allowed[i]))
+    count = sum(comb(len(rules.allowed[crowded]), k) for k in range(rules.limit(crowded) + 1))
+    if not dense and count > MOST_SETS:
+        rivals = "use posterior weights" if scoring.mixture is not None else 'use inference="blocks" or "sampling"'
         raise ParameterError(
-            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, too many for mixture "
-            f"weights of sets of up to {rules.largest}; use posterior weights, max_parents=2 or fewer `candidates`"
+            f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, {count} sets of up to "
+            f"{rules.limit(crowded)}, more than the {MOST_SETS} that {_word(settings.method)} weighs; {rivals}, a "
+            "smaller max_parents, or fewer `candidates`"
         )
     if isinstance(settings.method, Exact) and not dense:
         raise ParameterError(
             f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
             'variable; use inference="sampling", or fewer `candidates`'
         )
+
+
+def _word(method: Iterated) -> str:
+    """A method as it is asked for."""
+    return f'inference="{method.name}"'
 
 
 def _inference(

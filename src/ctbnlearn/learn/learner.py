@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import generator, one_of, whole
+from ctbnlearn.arguments import generator, one_of
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
@@ -80,10 +80,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         for posterior weights.
     initial_distribution : "learn", "uniform" or mapping
         Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
-    pool_size : int or None
-        With many candidates and more than two parents: how many of the most promising candidates of a node larger sets
-        are made of, in EM and, if given, from complete data. Default in EM: as many as give some hundred sets (15 for
-        three parents). Complete data are searched instead, as by `HillClimb`.
     precision : {"auto", "float64", "float32"}
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
@@ -125,8 +121,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Their weights; what they lack to one is the weight of the sets not listed.
     coverage_ : (n,) or None
         Where complete data have too many sets of more than two parents to list them: per node, as in `HillClimb`.
-    pools_ : list of tuples, or None
-        Per node the candidates that sets were made of, where not all were; None where every set was weighed.
     network_ : CTBN
         Most probable parent set of every node, posterior-mean rates.
     rate_tables_ : list of RateTable
@@ -163,8 +157,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     -----
     Sampling weighs the sets among up to twelve binary candidates of a node at a time; with more, those of most weight
     and others drawn anew in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
-    have few joint states (eight binary variables); with more the paths depend on the parents in sets of noticeable
-    weight only; every set of up to two parents is weighed, larger ones inside pools (`pool_size`).
+    have few joint states (eight binary variables); with more, up to 5,000 sets a node, the paths depend on the parents
+    in sets of noticeable weight only.
 
     A variable that never changes says nothing of what drives it, and is taken as exogenous.
 
@@ -196,7 +190,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         rate_prior: Any = "auto",
         structure_prior: Any = "auto",
         initial_distribution: Any = "learn",
-        pool_size: int | None = None,
         precision: str = "auto",
         device: str = "auto",
         random_state: Any = None,
@@ -219,7 +212,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.rate_prior = rate_prior
         self.structure_prior = structure_prior
         self.initial_distribution = initial_distribution
-        self.pool_size = pool_size
         self.precision = precision
         self.device = device
         self.random_state = random_state
@@ -370,8 +362,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             raise ParameterError(f"resume must be True or False, not {self.resume!r}")
         if self.resume and self.checkpoint is None:
             raise ParameterError("resume=True needs `checkpoint`, the folder to resume from")
-        if self.pool_size is not None:
-            whole(self.pool_size, "pool_size", 1)
         generator(self.random_state, "random_state")
         Progress(self.progress)
         if self.callback is not None and not callable(self.callback):
@@ -386,7 +376,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             possible,
             precision=self.precision,
             device=self.device,
-            pool_size=self.pool_size,
             progress=Progress(self.progress),
         )
         self._set_weights(rules, [p.sets for p in found.problems], found.weights, found.edges)
@@ -394,10 +383,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._set_network(data.variables, tables_of(found.problems, found.tables), initial)
         self.objective_, self.converged_, self.n_iter_ = found.value, True, 1
         self.history_ = History((found.value,), ("weights",))
-        self.pools_: list[tuple[str, ...]] | None = None
         self.coverage_ = found.coverage
-        if found.pools is not None:
-            self.pools_ = [tuple(rules.names[j] for j in pool) for pool in found.pools]
 
     def _fit_by_em(
         self,
@@ -414,7 +400,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.noise_draws import mean_models, parameter_rows
 
         seed = generator(self.random_state, "random_state")
-        settings = IncompleteSettings(method, start, self.precision, self.device, self.pool_size, seed)
+        settings = IncompleteSettings(method, start, self.precision, self.device, seed)
         kept: Any = nullcontext()
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
@@ -431,7 +417,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._set_network(data.variables, tables_of(belief.problems, belief.tables(statistics)), initial)
         self.objective_, self.converged_, self.n_iter_ = last.objective, last.converged, last.n_iter
         self.history_ = last.history
-        self.pools_ = belief.pool_names()
         if not last.converged:
             warnings.warn(
                 f"EM has not converged in {method.max_iter} rounds: the objective still moves by more than "
@@ -468,7 +453,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         )
         self.history_ = History(tuple(found.evidence), ("sweeps",) * len(found.evidence))
         self.objective_ = float(np.mean(found.evidence[len(found.evidence) // 2 :]))
-        self.converged_, self.n_iter_, self.pools_ = found.agreed, found.n_sweeps, None
+        self.converged_, self.n_iter_ = found.agreed, found.n_sweeps
         self.chain_disagreement_, self.effective_sample_size_ = found.apart, found.effective
         if not found.agreed:
             j, i = np.unravel_index(int(found.apart.argmax()), found.apart.shape)
@@ -514,7 +499,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         )
         self.history_ = History(found.gained, ("blocks",) * len(found.gained))
         self.objective_, self.converged_ = found.gained[-1], found.settled
-        self.n_iter_, self.pools_ = len(found.gained), None
+        self.n_iter_ = len(found.gained)
 
     def _fit_noise_alone(
         self,
@@ -530,7 +515,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         if not learned_models(data):
             return data
         rules = EdgeRules.build(data.names, 0, None, None, None)
-        settings = IncompleteSettings(Star(), start, self.precision, self.device, None)
+        settings = IncompleteSettings(Star(), start, self.precision, self.device)
         _, draws = fit_incomplete(data, rules, scoring, possible, settings, Progress(self.progress))
         models = mean_models(data, draws)
         self._set_noise(data, models, parameter_rows(data, draws))

@@ -75,6 +75,4 @@ def result_of(learner: Any, record: FitRecord) -> Result:
             f"Never seen to change within a trajectory, so taken to be driven by nothing: {some(still)}. If they can "
             "change, they were watched too briefly; if they cannot, declare them as exogenous, or leave them out."
         )
-    if learner.pools_ is not None:  # sets were made of these candidates alone
-        manifest["pools"] = {name: list(pool) for name, pool in zip(result.names, learner.pools_)}
     return replace(result, manifest=manifest)

@@ -84,7 +84,6 @@ class _Search(FittedNetwork, BaseEstimator, ABC):
         self.objective_ = float(sum(f.scores[0] for f in found))
         self.n_scored_ = sum(f.n_scored for f in found)
         self.history_, self.converged_, self.n_iter_ = History((self.objective_,), ("parents",)), True, 1
-        self.pools_ = None
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)

@@ -325,7 +325,6 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         """Parents found, and how much hangs on each edge."""
         self.parent_sets_ = [scorer.problem(i, [m]).sets for i, m in enumerate(parents)]
         self.parent_set_weights_ = [np.ones(1) for _ in parents]
-        self.pools_ = None
         self.edge_probabilities_ = np.stack([edge_grades(scorer, i, m) for i, m in enumerate(parents)], axis=1)
 
 

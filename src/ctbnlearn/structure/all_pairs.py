@@ -1,4 +1,4 @@
-"""Posterior over every set of up to two parents, of all nodes, without ever listing the sets.
+"""Posterior over every set of up to two parents, of all nodes, from complete paths, without ever listing the sets.
 
 Nodes are taken in batches, columns in blocks of variables with the same number of states, so that memory stays within
 a budget; blocks below the diagonal are left out. Kernels are in `pair_kernels`.
@@ -6,11 +6,10 @@ a budget; blocks below the diagonal are left out. Kernels are in `pair_kernels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from math import comb
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +19,6 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
-from ctbnlearn.inference.rows import Rows, RowSource
-from ctbnlearn.inference.variational import Tables
 from ctbnlearn.structure import pair_kernels as kernels
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.path_moments import PathMoments
@@ -30,7 +27,6 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 BEYOND = np.iinfo(np.int32).max  # a column that is not there
 KEEP = 64  # parent sets of a node that are listed
-MOST_POOL_SETS = 600  # parent sets inside a pool, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +43,6 @@ class PairResult:
         Per node the heaviest sets, heaviest first.
     weights
         Per node their weights; what they lack to one is the weight of all other sets.
-    reach : (N, N)
-        Log weight, up to a constant per target, of the best set that holds [source, target].
     dwell, transitions
         Per node the tables of the listed sets, (k, s, t, S) and (k, s, t, S, S), states of the two members first; s and
         t are the most states a variable has, cells of states that are not there are zero.
@@ -58,17 +52,8 @@ class PairResult:
     edges: FloatArray
     sets: list[ParentSets]
     weights: list[FloatArray]
-    reach: FloatArray
     dwell: list[FloatArray]
     transitions: list[FloatArray]
-
-    def pools(self, rules: EdgeRules, sizes: Sequence[int]) -> list[tuple[int, ...]]:
-        """As many of the most promising parents of every node as asked for, by the best set that holds them."""
-        out = []
-        for i, (allowed, required) in enumerate(zip(rules.allowed, rules.required)):
-            rank = sorted(allowed, key=lambda j: (j not in required, -self.reach[j, i]))
-            out.append(tuple(sorted(rank[: sizes[i]])))
-        return out
 
     def table(self, node: int, number: int, cards: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Dwell (U, S) and transitions (U, S, S) of a listed set."""
@@ -78,14 +63,6 @@ class PairResult:
         return dwell[:s, :t, :card].reshape(s * t, card), moves[:s, :t, :card, :card].reshape(s * t, card, card)
 
 
-def pool_sizes(rules: EdgeRules, asked: int | None = None) -> list[int]:
-    """Parents in the pool of every node: as many as asked for, or as give some hundred sets; required ones fit in."""
-    size = asked or rules.largest
-    while asked is None and sum(comb(size + 1, k) for k in range(rules.largest + 1)) <= MOST_POOL_SETS:
-        size += 1
-    return [max(size, len(required)) for required in rules.required]
-
-
 @dataclass(frozen=True, eq=False)
 class _Block:
     """Variables with the same number of states; numbers beyond all nodes fill it up."""
@@ -93,14 +70,6 @@ class _Block:
     variables: IntArray
     states: int
     first: int  # its first column
-
-
-class _Piece(NamedTuple):
-    """Rows, and their columns: every block of them (F, R), and all together."""
-
-    rows: Rows
-    blocks: list[Any]
-    together: Any
 
 
 class _Columns:
@@ -125,75 +94,6 @@ class _Columns:
                 self.width += size * (states - 1)
         self.variables: IntArray = np.concatenate([b.variables for b in self.blocks])
 
-    def piece(self, rows: Rows, kind: str) -> _Piece:
-        """Columns of the rows."""
-        variables, states = [b.variables for b in self.blocks], tuple(b.states for b in self.blocks)
-        placed = Rows(*map(jnp.asarray, rows))
-        return _Piece(placed, *kernels.columns_of(placed.marginal, variables, states=states, kind=kind))
-
-
-class _Moments(Protocol):
-    """Where the moments of columns come from."""
-
-    longest: int  # rows of the largest piece
-
-    def everyone(self) -> list[FloatArray]:
-        """Time of every two columns, of every column, and in all."""
-        ...
-
-    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
-        """Moments of nodes: of columns (n, W, F), in all (n, W), then of every two blocks of columns (n, W, Fa, Fb)."""
-        ...
-
-
-class _RowMoments:
-    """Moments by matrix products over the rows of path posteriors."""
-
-    def __init__(self, columns: _Columns, rows: RowSource, tables: Tables, products: str) -> None:
-        self.columns, self.rows, self.tables, self.products = columns, rows, tables, products
-        self.kept = [columns.piece(r, products) for r in rows] if isinstance(rows, list) else None
-        self.longest = 0
-
-    def pieces(self) -> Iterable[_Piece]:
-        if self.kept is not None:
-            return self.kept
-        return (self.columns.piece(r, self.products) for r in self.rows())  # type: ignore[operator]
-
-    def everyone(self) -> list[FloatArray]:
-        out: list[FloatArray] = []
-        for part in self.pieces():
-            z, dt = np.asarray(part.together, float), np.asarray(part.rows.dt, float)
-            found = [(z * dt) @ z.T, z @ dt, dt.sum()]
-            out = [a + b for a, b in zip(out, found)] if out else found
-            self.longest = max(self.longest, len(dt))
-        return out
-
-    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
-        own = Tables(*(a[:, nodes] if k == 3 else a[nodes] for k, a in enumerate(self.tables)))
-        sums: list[Any] = []
-        for (q, dt, moves), z, together in self.pieces():
-            weighted = kernels.weigh(q, dt, moves, nodes, own, self.columns.place, card=card)
-            *found, tilted = kernels.single_moments(together, weighted)
-            for a, b in _upper(len(blocks)):
-                found.append(kernels.pair_moments(z[a], z[b], weighted, tilted, blocks[a].first, blocks[b].first))
-            sums = [x + y for x, y in zip(sums, found)] if sums else found
-        return sums
-
-
-class _EventMoments:
-    """Moments of complete paths from their events."""
-
-    longest = 0
-
-    def __init__(self, moments: PathMoments) -> None:
-        self.moments, self.everyone = moments, moments.everyone
-
-    def of(self, nodes: IntArray, card: int, blocks: Sequence[_Block]) -> list[Any]:
-        single, total, pair = self.moments.of(nodes, card)
-        at = [slice(b.first, b.first + len(b.variables) * (b.states - 1)) for b in blocks]
-        found = [single, total, *(pair[:, :, at[a], at[b]] for a, b in _upper(len(blocks)))]
-        return [jnp.asarray(a) for a in found]
-
 
 def _upper(n: int) -> list[tuple[int, int]]:
     """Every two blocks, the first not behind the second."""
@@ -214,7 +114,7 @@ class AllPairs:
     possible
         Per node the transitions that can happen, None for all.
     products
-        "float32" or "float64": precision of the matrix products.
+        "float32" or "float64": precision of the scores.
     device
         Where to compute, and how much memory to use there.
     """
@@ -258,41 +158,17 @@ class AllPairs:
             self._need[i, list(rules.required[i])] = True
         self._odds, self._need = self._odds[:, variables], self._need[:, variables]
 
-    def run(
-        self,
-        rows: RowSource | Paths,
-        tables: Tables | None,
-        progress: Callable[[int], Any] | None = None,
-    ) -> PairResult:
-        """Weigh all sets of all nodes.
-
-        Parameters
-        ----------
-        rows
-            The path posteriors in pieces, or what makes them anew for every batch of nodes; or complete paths.
-        tables
-            The path rates they were made with; None with complete paths.
-        progress
-            Called with the number of nodes done.
-        """
+    def run(self, paths: Paths) -> PairResult:
+        """Weigh all sets of all nodes."""
         n = len(self.cards)
         evidence: FloatArray = np.empty(n)
         edges: FloatArray = np.zeros((n + 1, n))
-        reach: FloatArray = np.zeros((n + 1, n))
         listed: list[Any] = [None] * n
-        done = 0
         with jax.enable_x64(True), self.device.here():
-            source: _Moments
-            if isinstance(rows, Paths):
-                place = np.where(self.columns.place == BEYOND, -1, self.columns.place)
-                source = _EventMoments(PathMoments(rows, place, self.columns.width))
-            else:
-                assert tables is not None
-                source = _RowMoments(self.columns, rows, tables, self.products)
-            for nodes, found, time, moves in self._batches(source):
+            place = np.where(self.columns.place == BEYOND, -1, self.columns.place)
+            for nodes, found, time, moves in self._batches(PathMoments(paths, place, self.columns.width)):
                 evidence[nodes] = found.log_evidence
                 edges[self.columns.variables[:, None], nodes] = found.edges.T
-                reach[self.columns.variables[:, None], nodes] = found.reach.T
                 members = np.append(self.columns.variables, n)[found.members]
                 # members in the order of the nodes, none last
                 turned = members[..., 0] > members[..., 1]
@@ -307,18 +183,15 @@ class AllPairs:
                         time[k, real],
                         moves[k, real],
                     )
-                done += len(nodes)
-                if progress is not None:
-                    progress(done)
         sets, weights, dwell, transitions = map(list, zip(*listed))
-        return PairResult(evidence, np.clip(edges[:n], 0, 1), sets, weights, reach[:n], dwell, transitions)
+        return PairResult(evidence, np.clip(edges[:n], 0, 1), sets, weights, dwell, transitions)
 
-    def _batches(self, source: _Moments) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
+    def _batches(self, source: PathMoments) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
         """Nodes with the same number of states, as many at once as memory allows; their posteriors and tables."""
         everyone = source.everyone()
         for card in np.unique(self.own):
             nodes = np.flatnonzero(self.own == card)
-            size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card, source.longest)))
+            size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card)))
             starts = range(0, len(nodes), size)
 
             def work(k: int, card: int = int(card), nodes: IntArray = nodes, size: int = size) -> Any:
@@ -350,25 +223,25 @@ class AllPairs:
         posterior = kernels.PairPosterior(*(np.concatenate(a) for a in zip(*(p[0] for p in parts))))
         return posterior, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
 
-    def _bytes_a_node(self, card: int, n_rows: int) -> int:
+    def _bytes_a_node(self, card: int) -> int:
         """Working memory of one node of a batch, roughly."""
         wide = card**2 - 1
-        block = max(len(b.variables) * (b.states - 1) for b in self.columns.blocks)
         most = max(len(b.variables) * b.states for b in self.columns.blocks)
-        product = wide * n_rows * block * np.dtype(self.products).itemsize
         moments = 4 * wide * self.columns.width**2
         scores = 3 * (wide * most**2 + len(self.columns.variables) ** 2) * np.dtype(self.products).itemsize
-        return int(product + moments + scores)
+        return int(moments + scores)
 
     def _batch(
-        self, nodes: IntArray, card: int, source: _Moments, everyone: list[FloatArray]
+        self, nodes: IntArray, card: int, source: PathMoments, everyone: list[FloatArray]
     ) -> tuple[kernels.PairPosterior, FloatArray, FloatArray]:
         blocks = self.columns.blocks
         pairs = _upper(len(blocks))
-        single, total, *pair = source.of(nodes, card, blocks)
+        counted = source.of(nodes, card)
         pair_dt, single_dt, dt = everyone
         possible = np.stack([self._possible[i] for i in nodes])
         at = [slice(b.first, b.first + len(b.variables) * (b.states - 1)) for b in blocks]
+        single, total = (jnp.asarray(a) for a in counted[:2])
+        pair = [jnp.asarray(counted[2][:, :, at[a], at[b]]) for a, b in pairs]
 
         def prior(*states: int) -> tuple[FloatArray, FloatArray]:
             return self._shape[states][nodes], self._rate[states][nodes]

@@ -1,4 +1,4 @@
-"""Expected dwell and transition tables of the parent sets inside small pools, from path posteriors.
+"""Expected dwell and transition tables of all parent sets of a node, from path posteriors.
 
 With parents independent given their marginals, the time node i spends in x while the parents in m are in u is
 sum_cells t_i(x) prod_j q_j(u_j): a weighted sum of products of columns. Products of up to K - 1 columns are formed
@@ -20,7 +20,7 @@ from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.tables import Group
 
 
-class PoolMoments:
+class SetMoments:
     """Sums over rows of products of up to `largest` columns of one node's pool.
 
     Parameters
@@ -186,9 +186,8 @@ class PoolMoments:
         return np.maximum(out, 0.0)  # differences of sums may fall short of zero by rounding
 
 
-def pool_moments(rows: Iterable[Rows], moments: Sequence[PoolMoments]) -> None:
+def add_rows(rows: Iterable[Rows], moments: Sequence[SetMoments]) -> None:
     """Add up the moments of several nodes, one pass over the rows."""
     for part in rows:
-        plain = Rows(*(np.asarray(a, float) for a in part))
         for m in moments:
-            m.add(plain)
+            m.add(part)

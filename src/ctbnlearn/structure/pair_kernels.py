@@ -1,8 +1,7 @@
 """Moments and scores of all sets of up to two parents, for a batch of nodes at once (jax).
 
-Columns are the states of all variables but each one's first, variables of one size side by side. With w the weight of
-a row (time in state x, or transitions x -> y, of node i), (Z w)' Z holds the pair tables of every two columns; first
-states follow by differences. Products may run in single precision; sums of them and all scores are double.
+Columns are the states of all variables but each one's first, variables of one size side by side; first states follow by
+differences.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ctbnlearn.inference.device import compiled
-from ctbnlearn.inference.variational import Tables, parent_states
 
 Array = Any
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
@@ -68,121 +66,6 @@ def cell_constant(n_cells: int, total: Array, shape: Array, rate: Array, usual: 
     shift = 7 if kind == jnp.float64 else 3
     weight = n_cells * (shape + shift) + total
     return weight * (jnp.log(usual) - 1) + n_cells * (HALF_LOG_TAU - log_gamma(shape) + shape * jnp.log(rate))
-
-
-@partial(compiled, static_argnames=("states", "kind"))
-def columns_of(q: Array, variables: list[Array], *, states: tuple[int, ...], kind: str) -> tuple[list[Array], Array]:
-    """Columns of blocks of variables, each (F, R), and of all together, from marginals (N, S, R).
-
-    A variable beyond all nodes has zeros.
-    """
-    extended = jnp.concatenate([q, jnp.zeros((1, *q.shape[1:]), q.dtype)]).astype(kind)
-    blocks = [extended[v, 1:s].reshape(-1, q.shape[-1]) for v, s in zip(variables, states)]
-    return blocks, jnp.concatenate(blocks)
-
-
-class Weighted(NamedTuple):
-    """Row weights of a batch of nodes, and what their active parents look like at their transitions.
-
-    Attributes
-    ----------
-    rows : (n, W, R)
-        Time in every state but the first, then transitions (from, to) without the diagonal.
-    tilted : (n, T, P, R)
-        Weighted columns of the active parents at each of the T transitions.
-    columns : (n, P)
-        Which columns those are; a number beyond all columns for none.
-    joint : (n, T, P, P)
-        Moments of two active parents.
-    """
-
-    rows: Array
-    tilted: Array
-    columns: Array
-    joint: Array
-
-
-@partial(compiled, static_argnames=("card",))
-def weigh(
-    q: Array, dt: Array, transitions: Array, nodes: Array, tables: Tables, place: Array, *, card: int
-) -> Weighted:
-    """Row weights of nodes with `card` states.
-
-    Parameters
-    ----------
-    q : (N, S, R)
-        Marginals of all nodes.
-    dt : (R,)
-        Length of the rows.
-    transitions : (N, S, S, R)
-        Expected transitions of all nodes.
-    nodes : (n,)
-        The batch.
-    tables
-        Path rates of the batch; parents stay numbers among all nodes.
-    place : (N + 1, S)
-        Column of every state of every variable; beyond all columns where it has none.
-    card
-        Number of states of the nodes.
-    """
-    n, tall = tables.geometric.shape[:2]
-    moves = np.nonzero(~np.eye(card, dtype=bool))
-    jumps = transitions[nodes][:, moves[0], moves[1]]
-    rows = jnp.concatenate([q[nodes, 1:card] * dt, jumps], axis=1)
-    u = parent_states(q[..., None], tables)[..., 0]  # (n, U, R)
-    rate = jnp.swapaxes(tables.geometric[:, :, moves[0], moves[1]], 1, 2)  # (n, T, U)
-    total = jnp.matmul(rate, u)
-    scale = jnp.where(total > 0, jumps / jnp.where(total > 0, total, 1.0), 0.0)
-    hot = jnp.moveaxis(tables.select[..., 1:], 0, 2).reshape(n, tall, -1)  # (n, U, P (S - 1))
-    weighted = rate[:, :, None] * jnp.swapaxes(hot, 1, 2)[:, None]  # (n, T, P, U)
-    tilted = jnp.einsum("ntpu,nur->ntpr", weighted, u) * scale[:, :, None]
-    mass = jnp.einsum("nur,ntr->ntu", u, scale) * rate
-    joint = jnp.einsum("nup,ntu,nuo->ntpo", hot, mass, hot)
-    return Weighted(rows, tilted, place[tables.parents][:, :, 1:].reshape(n, -1), joint)
-
-
-def _product(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b).astype(float)
-
-
-@compiled
-def single_moments(z: Array, weighted: Weighted) -> tuple[Array, Array, Array]:
-    """Weight of every column (n, W, F), of all rows together (n, W), and of every column with each tilted one.
-
-    `z` (F, R) are the columns; the last has shape (n, T, P, F).
-    """
-    rows, n_jumps = weighted.rows.astype(float), weighted.tilted.shape[1]
-    single = _product(rows, z.astype(float).T)
-    n = jnp.arange(len(rows))[:, None, None]
-    jump = rows.shape[1] - n_jumps + jnp.arange(n_jumps)[:, None]
-    at = jnp.sum(weighted.tilted.astype(float), -1)
-    single = single.at[n, jump, weighted.columns[:, None]].set(at, mode="drop")
-    return single, jnp.sum(rows, axis=-1), _product(weighted.tilted.astype(z.dtype), z.T)
-
-
-@compiled
-def pair_moments(za: Array, zb: Array, weighted: Weighted, tilted: Array, first_a: Array, first_b: Array) -> Array:
-    """Moments (n, W, Fa, Fb) of two blocks of columns, (Fa, R) and (Fb, R), which begin at `first_a` and `first_b`.
-
-    `tilted` are the moments of the tilted columns with all others, from `single_moments`.
-    """
-    n, wide, n_rows = weighted.rows.shape
-    n_jumps = tilted.shape[1]
-    rows = weighted.rows.astype(za.dtype)
-    base = _product((rows[:, :, None] * za).reshape(-1, n_rows), zb.T).reshape(n, wide, len(za), len(zb))
-    # columns of active parents, replaced: those in neither block point beyond it and are dropped
-    in_a, in_b = (
-        jnp.where((weighted.columns >= first) & (weighted.columns < first + size), weighted.columns - first, size)
-        for first, size in ((first_a, len(za)), (first_b, len(zb)))
-    )
-    batch = jnp.arange(n)[:, None, None]
-    jump = wide - n_jumps + jnp.arange(n_jumps)[:, None]
-    with_a = jax.lax.dynamic_slice_in_dim(tilted, first_a, len(za), axis=3)
-    with_b = jax.lax.dynamic_slice_in_dim(tilted, first_b, len(zb), axis=3)
-    base = base.at[batch, jump, in_a[:, None]].set(with_b, mode="drop")
-    across = jnp.swapaxes(base, 2, 3).at[batch, jump, in_b[:, None]].set(with_a, mode="drop")
-    both = batch[..., None], jump[..., None], in_b[:, None, :, None], in_a[:, None, None]
-    return jnp.swapaxes(across.at[both].set(weighted.joint.astype(float), mode="drop"), 2, 3)
 
 
 class Reference(NamedTuple):
@@ -331,14 +214,13 @@ class SetPrior(NamedTuple):
 
 
 class PairPosterior(NamedTuple):
-    """Posterior of a batch: log evidence (n,), edges and log weight of the best set with each variable (n, V).
+    """Posterior of a batch: log evidence (n,) and edges (n, V).
 
     Also the heaviest sets (n, k, 2), V for none, and their weights (n, k).
     """
 
     log_evidence: Array
     edges: Array
-    reach: Array
     members: Array
     weights: Array
 
@@ -390,9 +272,8 @@ def pair_posterior(
     value, chosen = jax.lax.top_k(listed, min(keep, listed.shape[1]))
     members = jnp.stack([jnp.take_along_axis(m, chosen, axis=1) for m in (first, second)], axis=-1)
     weights = jnp.exp(value.astype(float) - top[:, None]) / mass[:, None]
-    reach = jnp.maximum(one, jnp.maximum(row_top, two.max(1)))
     evidence = empty + top + jnp.log(mass.astype(float))
-    return PairPosterior(evidence, (alone + rows + columns) / mass[:, None], reach, members, weights)
+    return PairPosterior(evidence, (alone + rows + columns) / mass[:, None], members, weights)
 
 
 @compiled
