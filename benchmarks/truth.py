@@ -18,8 +18,10 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import ctbnlearn as cl
+from ctbnlearn.model.simulation import simulate_from
 
 NOISE = cl.GaussianNoise(variance=0.2)
 DWELL = 2.0  # mean dwell time of a Glauber node, at rate 1/2
@@ -87,6 +89,55 @@ def clinic(patients: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     return net, cl.observe(paths, times=visits, noise=noise, missing=0.3, rng=seed + 2)
 
 
+def clamped(n: int, units: int, seed: int, how: str) -> tuple[cl.CTBN, cl.Observations]:
+    """One variable set to a state drawn at random in the later half of the time of a random half of the units.
+
+    `how`: "free", no variable is set; "told", with the table of interventions; "ignored", without it.
+    """
+    net, horizon = _network(n, seed, 0.6), 4.0
+    rng = np.random.default_rng([n, seed, 1])
+    held, value = int(rng.integers(n)), rng.integers(2, size=units)
+    chosen = rng.permutation(units) < units // 2 if how != "free" else np.zeros(units, bool)
+    still = {name: net.cims[i] * (i != held) for i, name in enumerate(net.names)}
+    parents = {name: [net.names[j] for j in net.parents[i]] for i, name in enumerate(net.names)}
+    stuck = cl.CTBN(net.variables, parents, still)
+    half = horizon / 2
+    early = cl.simulate(net, units, horizon=half, rng=seed + 1)
+    begin = np.stack([states[:, 0] for states in early.states_at([half]).values()], axis=1)
+    begin[chosen, held] = value[chosen]
+    late = [simulate_from(m, begin, half, rng=seed + 2 + k) for k, m in enumerate((net, stuck))]
+    times = np.sort(rng.uniform(0, horizon, 10))
+    before, after = early.states_at(times[times < half]), [m.states_at(times[times >= half] - half) for m in late]
+    rows: dict[str, Any] = {"unit": np.repeat(np.arange(units), 10), "time": np.tile(times, units)}
+    for name, states in before.items():
+        later = np.where(chosen[:, None], after[1][name], after[0][name])
+        rows[name] = (2 * np.hstack([states, later]) - 1 + rng.normal(0, np.sqrt(0.2), (units, 10))).ravel()
+    given = np.flatnonzero(chosen)
+    table = {"unit": given, "start": [horizon / 2] * len(given), "end": [horizon] * len(given)}
+    table["variable"] = [net.names[held]] * len(given)
+    settings: dict[str, Any] = {"interventions": pd.DataFrame(table)} if how == "told" else {}
+    noise = cl.GaussianNoise(variance=0.2, values=(-1, 1))
+    return net, cl.read_table(pd.DataFrame(rows), trajectory="unit", time="time", noise=noise, **settings)
+
+
+def levels(states: int, separation: float, seed: int, how: str) -> tuple[cl.CTBN, cl.Observations]:
+    """Five variables measured with an error of one, levels `separation` apart, known or learned; 200 trajectories."""
+    rng = np.random.default_rng([states, seed])
+    while True:
+        net = cl.random_network(5, 2, n_states=states, dynamics="random", rng=rng)
+        if net.edges:
+            break
+    paths = cl.simulate(net, 200, horizon=5.0, rng=seed + 1)
+    means = tuple(separation * np.arange(states))
+    known = cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=1.0, values=means), rng=seed + 2)
+    if how == "known":
+        return net, known
+    rows = {"id": np.repeat(np.arange(200), 10), "time": known.series[0].times}
+    rows |= {name: s.values for name, s in zip(net.names, known.series)}
+    noise = cl.GaussianNoise(n_states=states)
+    return net, cl.read_table(pd.DataFrame(rows), trajectory="id", time="time", noise=noise, start=0.0, end=5.0)
+
+
 def special(kind: str, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     """A common cause of four, a chain, or a node whose three parents matter only together; 2,000 trajectories."""
     flip = [[-0.5, 0.5], [0.5, -0.5]]
@@ -133,6 +184,18 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     "calibration": [
         (gaps, (5 + k % 6, (20, 40, 80)[k % 3], 1000 + 10 * k, 0.6, 0.2), {"max_parents": 2}) for k in range(200)
     ],
+    **{
+        f"clamp_{how}": [
+            (clamped, (5, b, s, how), {"max_parents": 2}) for b in (40, 80, 160) for s in range(10, 170, 10)
+        ]
+        for how in ("free", "told", "ignored")
+    },
+    **{
+        f"levels_{how}": [
+            (levels, (k, d, s, how), {"max_parents": 2}) for k in (2, 3) for d in (2.0, 4.0) for s in range(10, 60, 10)
+        ]
+        for how in ("known", "learned")
+    },
     "independent": [(independent, (n, 100, s), {"max_parents": 2}) for n in (5, 10) for s in range(10, 60, 10)],
     "held_out": [(gaps, (6, 300, s, 0.6, d), {"max_parents": 2}) for d in (0.2, 0.5, 1.0) for s in (10, 20, 30)],
     "clinic": [(clinic, (b, s), {}) for b in (200, 2000) for s in (10, 20, 30)],
@@ -170,6 +233,9 @@ def measure(section: str, make: Any, arguments: tuple[Any, ...], settings: dict[
     inside, total = held(net, learner.result_)
     apart = learner.chain_disagreement_
     more = against_others(net, obs, learner, settings) if section == "held_out" else {}
+    if section == "levels_learned":
+        off_by = [np.abs(m.values - arguments[1] * np.arange(arguments[0])).max() for m in learner.noise_.values()]
+        more = {"level_error": float(max(off_by)) / arguments[1]}
     return {
         "what": f"{make.__name__}{arguments}" + (f" {settings['inference']}" if "inference" in settings else ""),
         "auroc": scores["auroc"],

@@ -23,6 +23,7 @@ from ctbnlearn.data.series import Series
 from ctbnlearn.errors import ParameterError
 
 MOST_MOVES = 1.0  # in a gap, above which directions are barely in the data
+MANY_STATES, MANY_MOVES = 3, 0.3  # and moves in a gap from which on chains of sampled paths get stuck
 QUANTILES = (0.05, 0.5, 0.95)
 
 
@@ -59,6 +60,11 @@ class VariableDescription:
     def too_fast(self) -> bool:
         """Whether it moves too fast for the visits to tell which of two variables moved first."""
         return self.moves_per_gap > MOST_MOVES
+
+    @property
+    def sticky(self) -> bool:
+        """Whether sampling may find its edges late or never: many states, and many moves in a gap."""
+        return len(self.states) >= MANY_STATES and self.moves_per_gap >= MANY_MOVES
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def draw(tables: Tables) -> Figure:
     from ctbnlearn.experiments.drawing import GREEN, PURPLE, labels, legend, panels
 
     rows = [row for row in tables["scores"] if not row["error"] and row["method"] == "hill climb"]
-    sizes = sorted(group(rows, "trajectories"))
+    sizes = [size for size, here in group(rows, "trajectories").items() if len(group(here, "states", "p", "nodes")) > 1]
     figure, axes = panels(len(sizes), height=3.6)
     for ax, size in zip(axes, sizes):
         settings = group(select(rows, trajectories=size), "states", "p", "nodes")

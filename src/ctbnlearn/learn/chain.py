@@ -143,12 +143,7 @@ class Chain:
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
         task, cards = self.task, self.card_array
-        set_draws.draw_pools(
-            self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, cards, self.random
-        )
-        trouble = self.paths.draw(self.net, self.start, self.pools, self.starts)
-        if trouble is not None:
-            path_state.refuse(task.ids[trouble[0]], task.variables[trouble[1]].name)
+        self._draw_paths()
         if self.noise is not None and isinstance(self.paths, WholePaths):
             self.noise.step(self.paths.paths, self.random)
         self.evidence = set_draws.draw_sets(
@@ -166,6 +161,15 @@ class Chain:
         if task.initial is None:
             set_draws.draw_initial(cards, self.starts, self.start.place, self.start.probability, self.random)
 
+    def _draw_paths(self) -> None:
+        """Draw pools, and all paths given parents and rates."""
+        set_draws.draw_pools(
+            self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, self.card_array, self.random
+        )
+        trouble = self.paths.draw(self.net, self.start, self.pools, self.starts)
+        if trouble is not None:
+            path_state.refuse(self.task.ids[trouble[0]], self.task.variables[trouble[1]].name)
+
     def settle(self, sweeps: int) -> tuple[FloatArray, FloatArray]:
         """Sweeps without edges; returns transitions and time of every node, averaged over the later half."""
         self.sweep(empty=True)
@@ -181,6 +185,15 @@ class Chain:
                 time += [r.dwell.sum() for r in records]
         self._forget()
         return moves / (sweeps - sweeps // 2), time / (sweeps - sweeps // 2)
+
+    def adopt(self, parents: Sequence[tuple[int, ...]], rates: Sequence[FloatArray], sweeps: int) -> None:
+        """Take a network, and draw paths from it: sweeps in which parents and rates stay as they are."""
+        for i, (own, table) in enumerate(zip(parents, rates)):
+            path_state.set_node(self.net, self.task.cards, i, own, table)
+        for _ in range(sweeps):
+            if self.stopped:
+                break
+            self._draw_paths()
 
     def screen(self) -> None:
         """Fill the cores of the pools: look at all candidates, by pools that are drawn anew in every sweep."""

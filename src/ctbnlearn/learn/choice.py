@@ -1,7 +1,17 @@
-"""Which method infers the paths where nobody said: sampling as long as its cost is bounded, else blocks."""
+"""Which method infers the paths where nobody said: sampling where its cost is bounded and chains move, else blocks.
+
+A path drawn as if nothing drove a variable makes moves of its own between observations, and with three and more states
+these outweigh the few that show a dependence: chains then stay at the network without edges, or any other, for ever,
+and agree on it. Blocks take no paths. On 200 trajectories of five variables of three states that move 0.4 to 1 times
+between observations, four graphs, the log loss of sampling was 1.5 to 2.5, that of blocks 0.001 to 1.1; with 0.2 moves
+0.1 and 0.7 against 0.1 and 1.1; with two states and up to 1.7 moves (twelve graphs) they were equal.
+"""
 
 from __future__ import annotations
 
+from math import prod
+
+from ctbnlearn.data.description import MANY_STATES, describe
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
@@ -31,12 +41,28 @@ def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors:
     return USUAL_SWEEPS * sweep * chains / min(processors, chains)
 
 
-def choose_method(obs: Observations | TableScan) -> Method:
-    """Sampling where its foretold cost is bounded, else blocks.
+def chains_stick(obs: Observations | TableScan) -> bool:
+    """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
+    if not isinstance(obs, Observations) or all(v.n_states < MANY_STATES for v in obs.variables):
+        return False
+    return any(v.sticky for v in describe(obs).variables)
 
-    Sampling alone reads a scan by parts, knows interventions, and learns observation models along with the network.
+
+def blocks_can(obs: Observations | TableScan) -> bool:
+    """Whether blocks take such data: in memory, without interventions, any two variables of few joint states."""
+    if not isinstance(obs, Observations) or obs.interventions is not None:
+        return False
+    return prod(sorted(v.n_states for v in obs.variables)[-2:]) <= Blocks().states
+
+
+def choose_method(obs: Observations | TableScan) -> Method:
+    """Sampling where its foretold cost is bounded and chains move, else blocks.
+
+    Sampling alone reads a scan by parts and knows interventions; it learns observation models along with the network.
     """
     if len(obs.variables) > MOST_VARIABLES:
+        return Blocks()
+    if blocks_can(obs) and chains_stick(obs):
         return Blocks()
     alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS

@@ -1,8 +1,9 @@
 """Learning by sampling: several chains over paths, parent sets and rates, run until they agree.
 
 Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
-each with its own random numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the
-networks they hold tells them apart, if the joint chain of all variables is small enough to work it out.
+where they would get stuck there every second one from what blocks found (`coupled_start`), each with its own random
+numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the networks they hold tells
+them apart, if the joint chain of all variables is small enough to work it out.
 With r the rates at the mean of their logarithms over sweeps, and S the covariance of these,
 
     ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(ln r | m) + ln det(2 pi S) / 2.
@@ -34,6 +35,7 @@ from ctbnlearn.learn.chain import Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved
 from ctbnlearn.learn.choice import sweep_seconds
+from ctbnlearn.learn.coupled_start import coupled_start
 from ctbnlearn.learn.mixing import (
     chain_means,
     commonest,
@@ -249,7 +251,7 @@ def run_chains(
         steps = ChainSteps(task, workers)
         run.chains += [Chain(task, s if saved is None else None, workers) for s in seeds]
         if saved is None:
-            _begin(run, steps, progress, settings)
+            _begin(run, steps, progress, settings, data)
         else:
             run.restore(saved)
         sweep = _sweep_seconds(task, run.mean_rates)
@@ -306,7 +308,7 @@ def agree(trails: Sequence[Trail], agreement: float) -> bool:
     return bool(far.sum() <= STUBBORN * len(apart) * (len(apart) - 1) and apart.max(initial=0.0) <= 2 * agreement)
 
 
-def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling) -> None:
+def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, data: Any) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.say(f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
@@ -319,7 +321,14 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling) 
     sweep = _sweep_seconds(task, run.mean_rates)
     length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
-    progress.say(f"{len(run.chains)} chains from the network without edges")
+    noise = run.chains[0].noise
+    models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
+    network = coupled_start(data, task, models, progress)
+    every_second = [] if network is None else run.chains[1::2]
+    alone = len(run.chains) - len(every_second)
+    progress.say(f"{alone} chains from the network without edges, {len(every_second)} from another")
+    if network is not None:
+        steps.run(every_second, "adopt", *network, SETTLING)
     steps.run(run.chains, "screen")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ctbnlearn import __version__
 from ctbnlearn.arrays import IntArray
+from ctbnlearn.data.description import MANY_MOVES, MANY_STATES, MOST_MOVES
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
@@ -23,7 +24,6 @@ from ctbnlearn.result.result import Result
 from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.prior import ProjectedPrior
 
-MOST_MOVES = 1.0  # moves between two observations above which most of them go unseen
 STILL = 10  # trajectories in which a variable that never moves is constant, and not just seldom seen
 APART = 0.25  # disagreement of chains on an edge that is told
 
@@ -199,7 +199,16 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
                 f"Chains differ on the probability of {', '.join(edges)}: what stands there is an average over "
                 "explanations that the data do not tell apart, or that the chains had no time to compare."
             )
-    starved = [f"{name} ({moves:.2g})" for name, moves in moves_per_gap(result, data).items() if moves > MOST_MOVES]
+    gaps = moves_per_gap(result, data)
+    sticky = [
+        v.name for v in result.network.variables if v.n_states >= MANY_STATES and gaps.get(v.name, 0) > MANY_MOVES
+    ]
+    if sticky and isinstance(method, Sampling):
+        out.append(
+            f"Chains may be stuck, although they agree: {some(sticky)} of {MANY_STATES} and more states move often "
+            'between observations, and sampling then finds edges late or never. Compare with inference="blocks".'
+        )
+    starved = [f"{name} ({moves:.2g})" for name, moves in gaps.items() if moves > MOST_MOVES]
     prior_led, undriven = [], []
     for i, name in enumerate(result.names):
         tables = result.rate_tables[i]
