@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
 from ctbnlearn.learn import choice
+from ctbnlearn.model.ctbn import with_diagonal
+from ctbnlearn.structure.problem import EdgeRules
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +46,38 @@ def test_sampling_where_only_it_can_answer(obs, monkeypatch):
 def test_blocks_for_very_many_variables(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_VARIABLES", 3)
     assert isinstance(choice.choose_method(obs), cl.Blocks)
+
+
+def restless(horizon):
+    """Two variables, the second of which runs after the first: rates around two, ten looks."""
+    follow = [[[0.0 if y == x else (3.0 if y == u else 0.3) for y in range(3)] for x in range(3)] for u in range(3)]
+    flip = [[0.0, 0.7, 0.7], [0.7, 0.0, 0.7], [0.7, 0.7, 0.0]]
+    rates = {"a": with_diagonal(np.array([flip])), "b": with_diagonal(np.array(follow))}
+    net = cl.CTBN({"a": (0, 1, 2), "b": (0, 1, 2)}, {"b": ["a"]}, rates)
+    return cl.observe(cl.simulate(net, 120, horizon=horizon, rng=1), n_times=10, noise=cl.LabelNoise(0.02), rng=2)
+
+
+def test_blocks_where_chains_would_get_stuck():
+    """Three states, and many moves between looks; not with few moves."""
+    assert isinstance(choice.choose_method(restless(6.0)), cl.Blocks)
+    assert isinstance(choice.choose_method(restless(0.5)), cl.Sampling)
+
+
+def test_sampling_where_blocks_would_be_too_large():
+    """Two required parents of four states make a block of 64 joint states."""
+    names = [f"v{i}" for i in range(4)]
+    unseen = cl.Observations.from_likelihoods([[0.0, 1.0]], [[np.ones((2, 4))] * 4], names)
+    required = EdgeRules.build(names, None, None, None, [("v1", "v0"), ("v2", "v0")])
+    assert choice.blocks_can(unseen)
+    assert not choice.blocks_can(unseen, required)
+
+
+@pytest.mark.filterwarnings("ignore:after 60 sweeps")
+def test_stuck_chains_are_doubted_and_some_start_elsewhere():
+    """Sampling asked for by name: half of the chains start from a network with the edge, and the result says why."""
+    said = []
+    learner = cl.StructureLearner(inference=cl.Sampling(chains=2, sweeps=60, agreement=1.0), progress=said.append)
+    learner.fit(restless(6.0))
+    assert any("1 chains from the network without edges, 1 from another" in line for line in said)
+    assert any("Chains may be stuck" in doubt for doubt in learner.result_.manifest["warnings"])
+    assert learner.edge_probabilities_[0, 1] > 0.9

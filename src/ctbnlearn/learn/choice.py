@@ -16,6 +16,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.noise_draws import learned_models
+from ctbnlearn.structure.problem import EdgeRules
 
 MOST_VARIABLES = 150
 MOST_SECONDS = 120.0  # foretold, on two processors; it takes up to five times as long where chains mix slowly
@@ -48,21 +49,24 @@ def chains_stick(obs: Observations | TableScan) -> bool:
     return any(v.sticky for v in describe(obs).variables)
 
 
-def blocks_can(obs: Observations | TableScan) -> bool:
-    """Whether blocks take such data: in memory, without interventions, any two variables of few joint states."""
+def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) -> bool:
+    """Whether blocks take such data: in memory, without interventions, and no block that is needed is too large."""
     if not isinstance(obs, Observations) or obs.interventions is not None:
         return False
-    return prod(sorted(v.n_states for v in obs.variables)[-2:]) <= Blocks().states
+    cards, method = [v.n_states for v in obs.variables], Blocks()
+    needed = [] if rules is None else [[i, *required] for i, required in enumerate(rules.required)]
+    small = all(len(m) <= method.members and prod(cards[j] for j in m) <= method.states for m in needed)
+    return small and prod(sorted(cards)[-2:]) <= method.states
 
 
-def choose_method(obs: Observations | TableScan) -> Method:
+def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None) -> Method:
     """Sampling where its foretold cost is bounded and chains move, else blocks.
 
     Sampling alone reads a scan by parts and knows interventions; it learns observation models along with the network.
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
-    if blocks_can(obs) and chains_stick(obs):
+    if blocks_can(obs, rules) and chains_stick(obs):
         return Blocks()
     alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS

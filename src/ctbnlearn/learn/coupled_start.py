@@ -29,7 +29,7 @@ class CoupledStart(NamedTuple):
 
 def coupled_start(data: Any, task: Task, models: Mapping[str, NoiseModel], progress: Progress) -> CoupledStart | None:
     """The network that blocks find, observation models as they are; None where it is not needed or not to be had."""
-    if task.rules.largest == 0 or not blocks_can(data) or not chains_stick(data):
+    if task.rules.largest == 0 or not blocks_can(data, task.rules) or not chains_stick(data):
         return None
     from ctbnlearn.inference.device import Device
     from ctbnlearn.learn.blocks import fit_blocks

@@ -34,6 +34,8 @@ from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, exogenous_nodes
 
+NOISE_ALONE = Sampling(chains=2, sweeps=400)  # of observation models, every variable by itself
+
 
 class StructureLearner(FittedNetwork, BaseEstimator):
     """Learn which variable drives which.
@@ -282,16 +284,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             if isinstance(data, Paths):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
             data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
-        rules = EdgeRules.build(
-            data.names,
-            self.max_parents,
-            self.candidates,
-            self.forbidden,
-            self.required,
-            self.exogenous,
-            self.adjust_for,
-            [] if isinstance(data, TableScan) else never_changing(data),
-        )
+        rules = self.edge_rules(data)
         self._tell_exogenous(rules)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
         possible = check_transitions(self.transitions, data.names, states, ordered)
@@ -314,7 +307,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self._fit_complete(data, rules, scoring, possible)
         else:
             check_rates(data.variables, rules)
-            self.inference_ = method or (Star() if mixture is not None else choose_method(data))
+            self.inference_ = method or (Star() if mixture is not None else choose_method(data, rules))
             if isinstance(self.inference_, Sampling):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
             elif data.interventions is not None:
@@ -334,6 +327,19 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
+
+    def edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
+        """Which edges the settings admit among the variables of the data."""
+        return EdgeRules.build(
+            data.names,
+            self.max_parents,
+            self.candidates,
+            self.forbidden,
+            self.required,
+            self.exogenous,
+            self.adjust_for,
+            [] if isinstance(data, TableScan) else never_changing(data),
+        )
 
     def _tell_exogenous(self, rules: EdgeRules) -> None:
         """Keep who has no parents, and say who was taken to have none."""
@@ -483,7 +489,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.blocks import fit_blocks
         from ctbnlearn.learn.checkpoint import Checkpoint
 
-        data = self._fit_noise_alone(data, scoring, possible, start)
+        data = self._fit_noise_alone(data, scoring, possible)
         where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
         kept: Any = nullcontext()
         if self.checkpoint is not None:
@@ -501,22 +507,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.objective_, self.converged_ = found.gained[-1], found.settled
         self.n_iter_ = len(found.gained)
 
-    def _fit_noise_alone(
-        self,
-        data: Observations,
-        scoring: Scoring,
-        possible: list[BoolArray | None],
-        start: list[FloatArray] | None,
-    ) -> Observations:
-        """Learn observation models with every variable by itself; the data, seen through what was learned."""
-        from ctbnlearn.learn.incomplete import IncompleteSettings, fit_incomplete
-        from ctbnlearn.learn.noise_draws import learned_models, mean_models, parameter_rows
+    def _fit_noise_alone(self, data: Observations, scoring: Scoring, possible: list[BoolArray | None]) -> Observations:
+        """Learn observation models with every variable by itself; the data, seen through what was learned.
+
+        By sampling: without edges chains mix well, where EM stops at levels that merge or split a state.
+        """
+        from ctbnlearn.learn.noise_draws import drawn_parameters, learned_models, mean_models, parameter_rows
+        from ctbnlearn.learn.sampling import in_order, make_task, sample
 
         if not learned_models(data):
             return data
-        rules = EdgeRules.build(data.names, 0, None, None, None)
-        settings = IncompleteSettings(Star(), start, self.precision, self.device)
-        _, draws = fit_incomplete(data, rules, scoring, possible, settings, Progress(self.progress))
+        rules, ordered = EdgeRules.build(data.names, 0, None, None, None), in_order(data)
+        task = make_task(ordered, rules, scoring, possible, self.initial_distribution)
+        found = sample(ordered, task, NOISE_ALONE, self.random_state, Progress(self.progress))
+        draws = drawn_parameters(data, found.records)
         models = mean_models(data, draws)
         self._set_noise(data, models, parameter_rows(data, draws))
         return data.with_noise(models)
