@@ -89,6 +89,14 @@ def clinic(patients: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     return net, cl.observe(paths, times=visits, noise=noise, missing=0.3, rng=seed + 2)
 
 
+def three_states(horizon: float, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """Five variables of three states, rates drawn at random, ten looks up to a horizon; 200 trajectories."""
+    rng = np.random.default_rng([3, seed])
+    net = cl.random_network(5, 2, n_states=3, dynamics="random", rng=rng)
+    paths = cl.simulate(net, 200, horizon=horizon, rng=seed + 1)
+    return net, cl.observe(paths, n_times=10, noise=cl.LabelNoise(0.02), rng=seed + 2)
+
+
 def clamped(n: int, units: int, seed: int, how: str) -> tuple[cl.CTBN, cl.Observations]:
     """One variable set to a state drawn at random in the later half of the time of a random half of the units.
 
@@ -196,6 +204,7 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
         ]
         for how in ("known", "learned")
     },
+    "three_states": [(three_states, (h, s), {"max_parents": 2}) for h in (1.0, 2.0, 4.0) for s in range(30, 70, 10)],
     "independent": [(independent, (n, 100, s), {"max_parents": 2}) for n in (5, 10) for s in range(10, 60, 10)],
     "held_out": [(gaps, (6, 300, s, 0.6, d), {"max_parents": 2}) for d in (0.2, 0.5, 1.0) for s in (10, 20, 30)],
     "clinic": [(clinic, (b, s), {}) for b in (200, 2000) for s in (10, 20, 30)],
