@@ -165,7 +165,10 @@ def _draw(
     any_set, calm = len(seen.set_start) > 0, 0.0
     set_at, set_last, held = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.zeros(n + 1, np.bool_)
     if any_set:
-        calm = CALM / (seen.end - seen.start).max()
+        longest = 0.0
+        for b in range(len(begin)):
+            longest = max(longest, seen.end[b] - seen.start[b])
+        calm = CALM / longest
     for b in range(b0, len(begin)):
         random = paths.random[b]
         end = seen.end[b]

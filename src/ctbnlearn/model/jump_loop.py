@@ -257,7 +257,8 @@ def fill(
         s = rows[k]
         if n_jumps < 0:
             _begin(tables, s, work, initial[k])
-            initial[k] = work.states
+            for i in range(len(work.states)):  # assigning the row would compile messages for shapes that do not fit
+                initial[k, i] = work.states[i]
             n_jumps, time = 0, 0.0
         while n_jumps < most and filled < len(times):
             total = work.tree[1]
