@@ -141,19 +141,14 @@ def _check_size(rules: EdgeRules, scoring: Scoring, settings: IncompleteSettings
         rivals = "use posterior weights" if scoring.mixture is not None else 'use inference="blocks" or "sampling"'
         raise ParameterError(
             f"{rules.names[crowded]!r} has {len(rules.allowed[crowded])} candidate parents, {count} sets of up to "
-            f"{rules.limit(crowded)}, more than the {MOST_SETS} that {_word(settings.method)} weighs; {rivals}, a "
-            "smaller max_parents, or fewer `candidates`"
+            f'{rules.limit(crowded)}, more than the {MOST_SETS} that inference="{settings.method.name}" weighs; '
+            f"{rivals}, a smaller max_parents, or fewer `candidates`"
         )
     if isinstance(settings.method, Exact) and not dense:
         raise ParameterError(
             f'inference="exact" lists the joint states of all candidates, here more than {MOST_JOINT_STATES} of a '
             'variable; use inference="sampling", or fewer `candidates`'
         )
-
-
-def _word(method: Iterated) -> str:
-    """A method as it is asked for."""
-    return f'inference="{method.name}"'
 
 
 def _inference(
