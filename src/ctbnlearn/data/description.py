@@ -172,7 +172,7 @@ def describe(obs: Observations) -> Description:
     who, when = who[fresh], when[fresh]
     gaps = np.diff(when)[np.diff(who) == 0]
     counts = np.bincount(who, minlength=obs.n_trajectories)
-    variables = tuple(_variable(v.name, v.states, s, len(when)) for v, s in zip(obs.variables, obs.series))
+    variables = tuple(describe_variable(v.name, v.states, s, len(when)) for v, s in zip(obs.variables, obs.series))
     return Description(
         obs.n_trajectories,
         len(when),
@@ -191,7 +191,8 @@ def _quantiles(values: FloatArray) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def _variable(name: str, states: tuple[Any, ...], series: Series, visits: int) -> VariableDescription:
+def describe_variable(name: str, states: tuple[Any, ...], series: Series, visits: int) -> VariableDescription:
+    """One variable, of whose values as many could have been seen as there were visits."""
     state = series.log_likelihood().argmax(1) if len(series.values) else np.zeros(0, int)
     who = owner(series.offsets)
     pairs = who[1:] == who[:-1]

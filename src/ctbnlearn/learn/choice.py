@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ctbnlearn.data.description import MANY_STATES, describe
+from ctbnlearn.data.description import MANY_STATES, describe_variable
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
@@ -44,9 +44,10 @@ def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors:
 
 def chains_stick(obs: Observations | TableScan) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
-    if not isinstance(obs, Observations) or all(v.n_states < MANY_STATES for v in obs.variables):
+    if not isinstance(obs, Observations):
         return False
-    return any(v.sticky for v in describe(obs).variables)
+    rich = [(v, s) for v, s in zip(obs.variables, obs.series) if v.n_states >= MANY_STATES]
+    return any(describe_variable(v.name, v.states, s, len(s.values)).sticky for v, s in rich)
 
 
 def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) -> bool:

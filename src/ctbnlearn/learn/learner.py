@@ -285,7 +285,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             if isinstance(data, Paths):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
             data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
-        rules = self.edge_rules(data)
+        rules = self._edge_rules(data)
         self._tell_exogenous(rules)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
         possible = check_transitions(self.transitions, data.names, states, ordered)
@@ -329,7 +329,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
         return self
 
-    def edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
+    def _edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
         """Which edges the settings admit among the variables of the data."""
         return EdgeRules.build(
             data.names,

@@ -27,7 +27,7 @@ def brief_method(learner: StructureLearner, data: Paths | Observations) -> Any:
     if isinstance(data, Paths) or learner.weights != "posterior":
         return learner.inference
     if method is None:
-        method = choose_method(data, learner.edge_rules(data))
+        method = choose_method(data, learner._edge_rules(data))
     if isinstance(method, Sampling) and method.sweeps is None:
         return replace(BRIEF, agreement=method.agreement)
     return method if isinstance(method, Blocks) else learner.inference

@@ -324,11 +324,10 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     noise = run.chains[0].noise
     models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
     network = coupled_start(data, task, models, progress)
-    every_second = [] if network is None else run.chains[1::2]
-    alone = len(run.chains) - len(every_second)
-    progress.say(f"{alone} chains from the network without edges, {len(every_second)} from another")
+    progress.say(f"{len(run.chains)} chains from the network without edges")
     if network is not None:
-        steps.run(every_second, "adopt", *network, SETTLING)
+        progress.say(f"{len(run.chains[1::2])} of them go on from another")
+        steps.run(run.chains[1::2], "adopt", *network, SETTLING)
     steps.run(run.chains, "screen")
 
 

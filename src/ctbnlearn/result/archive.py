@@ -45,7 +45,7 @@ BAGS = ("mean", "spread", "sign_agreement", "all_data")
 _STORED = ("format", "format_version", "files", "phases", "converged", "units", "checksum")
 
 _KINDS = {
-    **dict.fromkeys(("data", "settings", "timings", "convergence", "noise", "moves_per_gap", "pools"), dict),
+    **dict.fromkeys(("data", "settings", "timings", "convergence", "noise", "moves_per_gap"), dict),
     **dict.fromkeys(("warnings", "exogenous", "adjusted_for"), list),
 }
 
