@@ -73,16 +73,16 @@ class _Block:
 
 
 class _Columns:
-    """Where the states of every variable stand; a constant counts as having a second state that never comes."""
+    """Where the states of every variable stand."""
 
     def __init__(self, cards: Sequence[int], most: int) -> None:
         n = len(cards)
-        padded = np.maximum(cards, 2)
+        sizes = np.asarray(cards)
         self.blocks: list[_Block] = []
-        self.place: IntArray = np.full((n + 1, padded.max()), BEYOND)
+        self.place: IntArray = np.full((n + 1, sizes.max()), BEYOND)
         self.width = 0
-        for states in np.unique(padded):
-            variables = np.flatnonzero(padded == states)
+        for states in np.unique(sizes):
+            variables = np.flatnonzero(sizes == states)
             count = -(-len(variables) // most)
             size = -(-len(variables) // count)
             variables = np.concatenate([variables, np.full(count * size - len(variables), n)])
@@ -131,7 +131,7 @@ class AllPairs:
     ) -> None:
         self.cards, self.rules, self.products, self.device = list(cards), rules, products, device
         self.columns = _Columns(cards, device.block)
-        self.own: IntArray = np.maximum(cards, 2)
+        self.own: IntArray = np.asarray(cards)
         self._possible = [_off_diagonal(p, c) for p, c in zip(possible, cards)]
         n, variables = len(cards), self.columns.variables
         states = sorted({b.states for b in self.columns.blocks})
@@ -318,8 +318,6 @@ def _like(mask: BoolArray, array: FloatArray) -> BoolArray:
 
 
 def _off_diagonal(possible: BoolArray | None, card: int) -> BoolArray:
-    """Transitions that can happen, (T,) in the order of `pair_kernels`; none for a constant."""
-    off = ~np.eye(max(card, 2), dtype=bool)
-    if card < 2:
-        return np.zeros(int(off.sum()), bool)
+    """Transitions that can happen, (T,) in the order of `pair_kernels`."""
+    off = ~np.eye(card, dtype=bool)
     return np.ones(int(off.sum()), bool) if possible is None else possible[off]
