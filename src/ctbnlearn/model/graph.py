@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,11 @@ def is_matrix(graph: Any) -> bool:
 
 def _as_pairs(graph: Any, what: str) -> list[tuple[Any, Any]]:
     try:
-        pairs = [tuple(edge) for edge in graph]
+        edges = None if isinstance(graph, (str, bytes, Mapping)) else list(graph)
+        pairs = None if edges is None or any(isinstance(e, (str, bytes)) for e in edges) else [tuple(e) for e in edges]
     except TypeError:
         pairs = None
-    if pairs is None or isinstance(graph, (str, bytes)) or not all(len(p) == 2 for p in pairs):
+    if pairs is None or not all(len(p) == 2 for p in pairs):
         raise ParameterError(
             f"{what}: give a CTBN, a networkx.DiGraph, a 0/1 matrix [source, target] or a list of (source, target) "
             "names"
