@@ -150,7 +150,7 @@ def test_what_happens_while_a_variable_is_set_does_not_count_for_it():
     members = np.array([[1, 2], [0, 2], [0, 1]])
     stride = np.array([[0, 2, 1], [2, 0, 1], [2, 1, 0]])
     pools = set_draws.Pools(
-        size, members, np.zeros((3, 2), bool), stride, np.full(3, 4), np.array([0, 8, 16]), np.array([0, 16, 32]),
+        size, size, members, np.zeros(3, bool), stride, np.full(3, 4), np.array([0, 8, 16]), np.array([0, 16, 32]),
         np.zeros(24), np.zeros(48),
     )  # fmt: skip
     set_draws.count_paths(seen, held, pools)

@@ -91,7 +91,7 @@ def test_pools_drawn_at_random_change_nothing(monkeypatch, max_parents):
     _, obs = example(7, 12, n_times=4)
     method = cl.Sampling(chains=6, sweeps=2400, agreement=1e-9)
     found = means_by_chain(monkeypatch)
-    learner = cl.StructureLearner(max_parents, inference=method)
+    learner = cl.StructureLearner(max_parents, inference=method, rate_prior=(1.0, 3.0))
     learner.fit(obs)
     monkeypatch.setattr(chain, "MOST_JOINT", 8)
     chains = []
@@ -103,9 +103,10 @@ def test_pools_drawn_at_random_change_nothing(monkeypatch, max_parents):
 
     monkeypatch.setattr(sampling, "Chain", Kept)
     learner.set_params(random_state=1).fit(obs)
-    assert (chains[0].pools.size == 3).all()
-    assert (chains[0].n_core == 3 - max_parents).all()
-    assert (chains[0].n_others == 3 + max_parents).all()
+    assert (chains[0].pools.room == 3).all()
+    chances = chains[0].chance[~np.eye(7, dtype=bool)]
+    assert (chances > 0).all()
+    assert (chances < 1).any()
     off = ~np.eye(7, dtype=bool)
     z = z_scores(*found)[off]
     assert np.abs(z).max() < stats.t.isf(0.0005 / 42, df=10)  # 42 deviations, each from twice six chains
@@ -137,7 +138,8 @@ def test_sixteen_variables_need_random_pools():
     rules = chain.EdgeRules.build(obs.names, 2, None, None, None)
     task = sampling.make_task(obs, rules, chain.Scoring(structure_prior="sparse"), [None] * 16, "learn")
     one = chain.Chain(task, np.random.SeedSequence(1))
-    assert (one.n_others > 0).all()
+    assert (one.pools.room < 15).all()
+    np.testing.assert_allclose(one.chance.sum(0), 2 / 3 * one.pools.room)
     learner = cl.StructureLearner(2, inference=cl.Sampling(chains=2, sweeps=300, agreement=1.0)).fit(obs)
     assert learner.inference_.chains == 2
     assert cl.edge_scores(net, learner.edge_probabilities_)["auroc"] > 0.8
@@ -157,7 +159,7 @@ def test_intervals_of_rates_hold_the_truth():
             assert table.parents == tuple(net.parents[i])
             off = np.broadcast_to(~np.eye(2, dtype=bool), table.mean.shape)
             low, high, true = table.quantile(0.025)[off], table.quantile(0.975)[off], np.asarray(net.cims[i])[off]
-            assert (high - low < true).all()  # they say something
+            assert (high - low < 2 * true).all()  # they say something
             held += list((low <= true) & (true <= high))
     assert len(held) >= 18
     assert np.mean(held) >= 0.85
@@ -293,6 +295,8 @@ def test_a_chain_that_was_copied_agrees_with_nobody_yet(monkeypatch):
     monkeypatch.setattr(sampling, "commonest", lambda trails, node: id(trails[0]))  # chains hold different networks
     monkeypatch.setattr(sampling, "network_evidence", lambda *_: 0.0)
     lines = []
+    monkeypatch.setattr(sampling, "agree", lambda *_: any("goes on elsewhere" in str(line) for line in lines))
+    monkeypatch.setattr(sampling, "scale_reduction", lambda *_: 1.0)
     method = cl.Sampling(chains=2, sweeps=400, agreement=1.0)
     with pytest.warns(ConvergenceWarning):
         cl.StructureLearner(inference=method, progress=lines.append).fit(obs)

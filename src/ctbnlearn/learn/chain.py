@@ -33,10 +33,12 @@ from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 
 MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
-RANDOM_SHARE = 3  # one in so many members of a pool that does not hold all candidates is drawn anew in every sweep
+FILLED = 2 / 3  # of a pool's room that members drawn at random take up, on average
+EXPLORE = 0.02  # chance of a candidate that was never a parent, beside one of probability one
+FIRST_LOOK = 32  # sweeps after which chances are set anew; every time twice as many
 TOP = 16  # heaviest sets kept of a sweep
 PARTS = ("net", "start", "priors", "drawn")  # of a chain that the next sweep depends on, besides the paths
-OWN = ("random", "cores", "n_core", "others", "n_others")
+OWN = ("random", "chance", "age")
 
 
 class Task(NamedTuple):
@@ -97,7 +99,6 @@ class Chain:
             np.zeros(len(self.net.exit)),
             np.zeros(len(self.net.step)),
             np.zeros((n, n)),
-            np.zeros((n, n)),
             np.full((n, TOP, wide), -1, np.int64),
             np.zeros((n, TOP)),
             np.zeros(n),
@@ -116,7 +117,9 @@ class Chain:
         initial = task.initial or InitialDistribution.build(task.variables)
         self.start = path_state.make_start(cards, initial)
         self.priors = make_priors(task, self.net.parents.shape[1])
-        self.set_cores([()] * n)
+        self.chance = np.full((n, n), -1.0)  # of a candidate to be in the pool; -1: the pool holds them all
+        self.age = np.array([0, FIRST_LOOK])  # sweeps since chances were set, and after which they are set anew
+        self.set_chances(np.zeros((n, n)))
         self.evidence = 0.0
         self.stopped = False
         for i, (card, rate) in enumerate(zip(cards, task.apparent_rates())):  # the first paths, without parents
@@ -124,21 +127,19 @@ class Chain:
                 self.net, cards, i, (), self.priors.possible[i, None, :card, :card] * rate / max(card - 1, 1)
             )
 
-    def set_cores(self, cores: Sequence[Sequence[int]]) -> None:
-        """Choose the members of every pool that stay; pools that hold all candidates have no others."""
-        n, rules = len(cores), self.task.rules
-        most = self.pools.members.shape[1]
-        self.cores, self.n_core = np.zeros((n, most), np.int64), np.zeros(n, np.int64)
-        self.others, self.n_others = np.zeros((n, n), np.int64), np.zeros(n, np.int64)
-        for i, allowed in enumerate(rules.allowed):
-            if len(allowed) <= self.pools.size[i]:
-                continue
-            need = len(rules.required[i])
-            free = [j for j in cores[i] if j not in rules.required[i]]
-            core = sorted([*rules.required[i], *free[: core_size(rules, i, int(self.pools.size[i])) - need]])
-            rest = [j for j in allowed if j not in core]
-            self.cores[i, : len(core)], self.n_core[i] = core, len(core)
-            self.others[i, : len(rest)], self.n_others[i] = rest, len(rest)
+    def set_chances(self, share: FloatArray) -> None:
+        """Let candidates into pools that cannot hold them all by how often [source, target] they were parents.
+
+        Setting chances anew at ever longer intervals leaves the posterior as it is: the changes die out.
+        """
+        for i, allowed in enumerate(self.task.rules.allowed):
+            if len(allowed) > self.pools.room[i]:
+                self.chance[:, i] = 0.0
+                need = list(self.task.rules.required[i])
+                self.chance[need, i] = 1.0
+                free = [j for j in allowed if j not in need]
+                wanted = max(1.0, FILLED * int(self.pools.room[i]) - len(need))
+                self.chance[free, i] = shared_out(np.sqrt(share[free, i]) + EXPLORE, wanted)
 
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
@@ -149,8 +150,7 @@ class Chain:
         self.evidence = set_draws.draw_sets(
             cards,
             self.pools,
-            self.n_core,
-            self.n_others,
+            self.chance,
             self.priors,
             self.net,
             self.drawn,
@@ -163,9 +163,7 @@ class Chain:
 
     def _draw_paths(self) -> None:
         """Draw pools, and all paths given parents and rates."""
-        set_draws.draw_pools(
-            self.pools, self.cores, self.n_core, self.others, self.n_others, self.net, self.card_array, self.random
-        )
+        set_draws.draw_pools(self.pools, self.chance, self.net, self.card_array, self.random)
         trouble = self.paths.draw(self.net, self.start, self.pools, self.starts)
         if trouble is not None:
             path_state.refuse(self.task.ids[trouble[0]], self.task.variables[trouble[1]].name)
@@ -196,26 +194,23 @@ class Chain:
             self._draw_paths()
 
     def screen(self) -> None:
-        """Fill the cores of the pools: look at all candidates, by pools that are drawn anew in every sweep."""
-        if not self.n_others.any():
+        """Look at all candidates, each with the same chance to be in a pool, before chances are set."""
+        most = max(len(allowed) / max(room, 1) for allowed, room in zip(self.task.rules.allowed, self.pools.room))
+        if most <= 1:
             return
-        for _ in range(2 * int(np.ceil((self.n_others / np.maximum(self.pools.size, 1)).max()))):
+        for _ in range(2 * int(np.ceil(most / FILLED))):
             if self.stopped:
                 break
-            self.sweep()
-        self.choose_cores()
+            self._step()
+        self._look()
 
-    def choose_cores(self) -> None:
-        """Keep the candidates of most weight whenever they were in the pool."""
-        if self.n_others.any():
-            share = self.drawn.edges / np.maximum(self.drawn.visits, 1.0)
-            order = np.argsort(-share, axis=0, kind="stable")
-            allowed = [set(a) for a in self.task.rules.allowed]
-            cores = [[int(j) for j in order[:, i] if int(j) in inside] for i, inside in enumerate(allowed)]
-            for i, core in enumerate(cores):  # present parents first: the others must not be more than there are places
-                present = self.net.parents[i, : self.net.n_parents[i]].tolist()
-                core.sort(key=lambda j, held=present: j not in held)  # type: ignore[misc]
-            self.set_cores(cores)
+    def _step(self) -> None:
+        self.sweep()
+        self.age[0] += 1
+
+    def _look(self) -> None:
+        """Set chances by what was seen since the last time."""
+        self.set_chances(self.drawn.edges / max(self.age[0], 1))
         self._forget()
 
     def advance(self, stretches: int, length: int) -> list[Stretch]:
@@ -226,9 +221,12 @@ class Chain:
             for _ in range(length):
                 if self.stopped:
                     return out
-                self.sweep()
+                self._step()
                 evidence += self.evidence / length
             out.append(Stretch((self.drawn.edges - edges) / length, evidence, self.records()))
+            if self.age[0] >= self.age[1]:
+                self.age[1] *= 2
+                self._look()
         return out
 
     def records(self) -> list[NodeRecord]:
@@ -251,7 +249,7 @@ class Chain:
 
     def _forget(self) -> None:
         self.drawn.edges[:] = 0.0
-        self.drawn.visits[:] = 0.0
+        self.age[0] = 0
 
     def arrays(self) -> dict[str, Any]:
         """All that the next sweep depends on, by name."""
@@ -294,15 +292,20 @@ def chain_step(task: Any, arrays: Mapping[str, Any], step: str, arguments: Seque
     return chain.arrays(), out
 
 
-def core_size(rules: EdgeRules, node: int, pool: int) -> int:
-    """Members of a pool that stay from sweep to sweep.
+def shared_out(weights: FloatArray, total: float) -> FloatArray:
+    """Chances in proportion to the weights, one at most, that add up to a total.
 
-    The rest has places for as many parents as there may be beyond those required, so that every set can be reached;
-    without a limit, for a third of the pool: sets of more parents that all seemed unlikely are left out.
+    >>> shared_out(np.array([6.0, 2.0, 1.0]), 2.0).round(3).tolist()
+    [1.0, 0.667, 0.333]
     """
-    need = len(rules.required[node])
-    free = 0 if rules.max_parents is None else rules.limit(node) - need
-    return max(need, pool - max(1, pool // RANDOM_SHARE, free))
+    out, left = np.ones(len(weights)), np.ones(len(weights), bool)
+    while left.any():
+        out[left] = weights[left] * (total - (~left).sum()) / weights[left].sum()
+        if (out[left] <= 1).all():
+            break
+        left &= out < 1
+        out[~left] = 1.0
+    return out
 
 
 def pool_size(rules: EdgeRules, node: int, cards: Sequence[int]) -> int:
@@ -346,8 +349,9 @@ def make_pools(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> 
     moves = dwell * np.array(cards)
     pools = set_draws.Pools(
         np.array(sizes, np.int64),
+        np.array(sizes, np.int64),
         np.full((n, max(1, *sizes)), -1, np.int64),
-        np.zeros((n, max(1, *sizes)), np.bool_),
+        np.zeros(n, np.bool_),
         np.zeros((n, n), np.int64),
         np.ones(n, np.int64),
         np.concatenate([[0], np.cumsum(dwell)[:-1]]).astype(np.int64),

@@ -52,7 +52,8 @@ from ctbnlearn.model.ctbn import CTBN, with_diagonal
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
-SETTLING = 40  # sweeps without edges at the start
+SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
+SETTLE_SECONDS = 0.25  # foretold time in which there may be more than the fewest: few data need more, and are fast
 LEAST_SWEEPS = 100  # of every chain before they may agree
 STUBBORN = 0.005  # share of pairs on which chains may differ by twice as much
 PATIENCE = 1000  # sweeps from which on all may, if their average is as precise as that of chains which agree
@@ -312,7 +313,8 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.say(f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
-    found = steps.run(run.chains, "settle", SETTLING)
+    guess = sweep_seconds(len(task.cards), len(task.ids), task.survey.rows)
+    found = steps.run(run.chains, "settle", int(np.clip(SETTLE_SECONDS / guess, SETTLING, MOST_SETTLING)))
     moves, dwell = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
     targets = np.maximum(np.array(task.cards) - 1, 1)
     run.mean_rates = np.where(dwell > 0, np.maximum(moves, 1e-3) / np.maximum(dwell * targets, 1e-300), 1.0)

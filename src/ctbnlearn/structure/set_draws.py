@@ -3,9 +3,10 @@
 Given the paths, nodes are independent and everything is in closed form: the weight of a set is p(m) exp s_i(m), with
 the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). A node's sets are made of a pool of
 candidates, whose joint states are counted in one pass over the events. Where there are more candidates than a pool
-holds, it is a fixed core and a random rest R that is drawn anew in every sweep, among those that hold the present
-parents outside the core. Given R, a set m has weight p(m) exp s_i(m) p(R | m), p(R | m) = 1 / C(n - k, r - k) for the k
-members of m outside the core: an exact Gibbs step over the pair (m, R).
+holds, it is drawn anew in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
+Given the pool A, a set m inside has weight p(m) exp s_i(m) p(A | m), and p(A | m) is the product of 1 / q_j over the
+members of m, up to a constant: an exact Gibbs step over the pair (m, A). Where more come together than a pool holds,
+the parents stay as they are.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ class Pools(NamedTuple):
     moves[move_place[i] + (code * S + x) * S + y].
     """
 
+    room: Array  # (N,): most candidates
     size: Array  # (N,)
     members: Array  # (N, P)
-    loose: Array  # (N, P): whether a member is of the random rest
+    stay: Array  # (N,): whether the members are the present parents, which stay
     stride: Array  # (N, N)
     joint: Array  # (N,)
     dwell_place: Array
@@ -61,13 +63,12 @@ class Drawn(NamedTuple):
     """What a sweep found: statistics of the present sets, weights of all.
 
     dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`; `edges` [source, target]
-    adds up weights, `visits` how often a candidate was in the pool; the heaviest sets of every node with their weights.
+    adds up weights; the heaviest sets of every node with their weights.
     """
 
     dwell: Array
     moves: Array
     edges: Array
-    visits: Array
     top: Array  # (N, TOP, most)
     top_weight: Array  # (N, TOP)
     weight: Array  # (N,): of the set drawn
@@ -138,37 +139,31 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
 
 
 @compiled
-def draw_pools(
-    pools: Pools, cores: Array, n_core: Array, others: Array, n_others: Array, net: Net, cards: Array, random: Array
-) -> None:
-    """Fill the pools: the core of every node, its present parents, and others at random up to the size."""
-    for i in range(len(cards)):
-        if n_others[i] == 0:
+def draw_pools(pools: Pools, chance: Array, net: Net, cards: Array, random: Array) -> None:
+    """Fill the pools that do not hold all candidates: present parents, and others by their chance [source, target]."""
+    n = len(cards)
+    present = np.empty(n, np.bool_)
+    for i in range(n):
+        if chance[0, i] < 0.0:  # all candidates are there
             continue
-        size = 0
-        for k in range(n_core[i]):
-            pools.members[i, size], pools.loose[i, size] = cores[i, k], False
-            size += 1
+        for j in range(n):
+            present[j] = False
         for k in range(net.n_parents[i]):
-            j, inside = net.parents[i, k], False
-            for c in range(n_core[i]):
-                inside = inside or cores[i, c] == j
-            if not inside:
-                pools.members[i, size], pools.loose[i, size] = j, True
+            present[net.parents[i, k]] = True
+        size = 0
+        for j in range(n):
+            if present[j] or uniform(random) < chance[j, i]:
+                if size < pools.room[i]:
+                    pools.members[i, size] = j
                 size += 1
-        while size < pools.size[i]:
-            j, there = others[i, int(uniform(random) * n_others[i])], False
-            for k in range(n_core[i], size):
-                there = there or pools.members[i, k] == j
-            if not there:
-                pools.members[i, size], pools.loose[i, size] = j, True
-                size += 1
-        for k in range(1, size):  # in increasing order
-            j, loose, at = pools.members[i, k], pools.loose[i, k], k
-            while at > 0 and pools.members[i, at - 1] > j:
-                pools.members[i, at], pools.loose[i, at] = pools.members[i, at - 1], pools.loose[i, at - 1]
-                at -= 1
-            pools.members[i, at], pools.loose[i, at] = j, loose
+        pools.stay[i] = size > pools.room[i]
+        if pools.stay[i]:
+            size = 0
+            for j in range(n):
+                if present[j]:
+                    pools.members[i, size] = j
+                    size += 1
+        pools.size[i] = size
         number_joint(pools, i, cards)
 
 
@@ -189,8 +184,7 @@ def number_joint(pools: Pools, i: int, cards: Array) -> None:
 def draw_sets(
     cards: Array,
     pools: Pools,
-    n_core: Array,
-    n_others: Array,
+    chance: Array,
     priors: Priors,
     net: Net,
     drawn: Drawn,
@@ -200,8 +194,8 @@ def draw_sets(
 ) -> float:
     """Weigh the sets of every node, draw one, and its rates; returns the log evidence of the complete paths.
 
-    Weights are added to `drawn.edges`. `room` is the largest number of sets of a node, and of numbers in their tables.
-    With `empty`, sets hold required parents alone.
+    Weights are added to `drawn.edges`. `chance` is what pools were drawn by, `room` the largest number of sets of a
+    node, and of numbers in their tables. With `empty`, sets hold required parents alone.
 
     Sets are visited depth first along the members of the pool. Numbers are kept as (states of the members taken) x
     (joint states of those to come) x cells, so that taking a member changes nothing, and leaving it out is a sum over
@@ -226,8 +220,7 @@ def draw_sets(
             for x in range(card * card):
                 sums[0, code * cells + card + x] = pools.moves[pools.move_place[i] + code * card * card + x]
         for p in range(size):
-            drawn.visits[pools.members[i, p], i] += 1.0
-            must += priors.required[i, pools.members[i, p]]
+            must += pools.stay[i] or priors.required[i, pools.members[i, p]]
         limit = must if empty else min(priors.limit[i], size)
         n_sets, place[0], top = 0, 0, 0
         entry = stack[0]
@@ -243,15 +236,14 @@ def draw_sets(
             if d == size or k == limit:
                 base = place[n_sets]
                 _sum_out(sums[level], tables[base:], states, rest, cells)
-                log_prior, log_factor, loose = priors.by_size[i, k], priors.full[i], 0
+                log_prior, log_factor = priors.by_size[i, k], priors.full[i]
                 for m in range(k):
                     j = pools.members[i, taken[top, m]]
                     members[n_sets, m] = j
                     log_prior += priors.odds[i, j]
                     log_factor -= priors.share[i, j]
-                    if pools.loose[i, taken[top, m]]:  # 1 / C(n - k, r - k), up to a constant
-                        log_prior += log((n_others[i] - loose) / (size - n_core[i] - loose))
-                        loose += 1
+                    if chance[j, i] > 0.0:
+                        log_prior -= log(chance[j, i])
                 factors[n_sets], sizes[n_sets] = exp(log_factor), k
                 alpha, beta = priors.shape[i] * factors[n_sets], priors.rate[i] * factors[n_sets]
                 weight[n_sets] = log_prior + _score(tables[base:], card, states, alpha, beta, priors.possible[i])
@@ -260,7 +252,7 @@ def draw_sets(
                 top -= 1
                 continue
             j = pools.members[i, d]
-            required = int(priors.required[i, j])
+            required = int(pools.stay[i] or priors.required[i, j])
             if required == 0:  # this entry leaves it out; the next one, done first, takes it
                 entry[0], entry[4], entry[5], entry[6] = d, rest, level, 1
                 if k + need == limit:
