@@ -64,7 +64,7 @@ def run_risk(
             )
         else:
             progress.phase("learning without some of the units, and telling their risks")
-            rows = check_risk(learner_of(result), obs, target, times, n_folds=folds, progress=progress.say)
+            rows = check_risk(learner_of(result), obs, target, times, n_folds=folds, progress=progress.event)
             kinds = {"within": pa.float64(), "units": pa.int64(), "reached": pa.int64()}
             table = pa.table(
                 {key: pa.array([row[key] for row in rows], kinds.get(key, pa.float64())) for key in rows[0]}
