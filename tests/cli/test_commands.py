@@ -82,6 +82,7 @@ def test_not_converged_is_written_with_code_3(run, panel, tmp_path, method):
     doubt = "EM has not converged" if method == "star" else "chains have not come to agree"
     assert any(doubt in w for w in result.manifest["warnings"])
     assert "taking column 'trajectory' as the trajectory" in out
+    assert f"; open {tmp_path / 'r' / 'report.html'} in a browser" in out
     assert ("round 1: objective" if method == "star" else "learning: sweep 4 of at most 4: chains differ") in out
 
 

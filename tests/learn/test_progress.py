@@ -118,6 +118,7 @@ def test_how_values_were_measured_is_part_of_one_fit():
     events = []
     assert measured_by_levels(2, events).converged_
     assert events[0].message == "how a was measured, by sampling without edges"
+    assert not any("on an edge" in event.message for event in events), "there are none to agree on"
     assert [event.phase for event in events if event.phase in ("done", "stopped")] == ["done"]
     assert [event.seconds for event in events] == sorted(event.seconds for event in events)
 

@@ -24,7 +24,7 @@ from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.locks import FolderLock
-from ctbnlearn.result.archive import check_result_target
+from ctbnlearn.result.archive import REPORT, check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.unit import Unit, check_units, simulated_units, smooth_units
@@ -236,7 +236,8 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
             print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
         for warning in result.manifest["warnings"]:
             print(f"note: {visible(warning)}")
-        print(f"written to {visible(out)}")
+        report = out / REPORT
+        print(f"written to {visible(out)}" + (f"; open {visible(report)} in a browser" if report.exists() else ""))
     if not result.converged:
         method = str((result.manifest.get("inference") or {}).get("method"))
         what, more = {

@@ -59,7 +59,7 @@ def run_risk(
                 {
                     "trajectory": ids.take(pa.array(np.repeat(np.arange(n), m))),
                     "within": np.tile(times, n),
-                    "risk": found.reshape(-1),
+                    "risk": np.round(found.reshape(-1), 9),
                 }
             )
         else:

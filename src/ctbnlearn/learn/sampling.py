@@ -274,7 +274,9 @@ def run_chains(
                 leave_behind(run, data, progress)
             value = float(np.mean([t.evidence[-1] for t in run.trails]))
             left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
-            message = f"sweep {n} of at most {most}: chains differ by up to {apart.max():.2f} on an edge"
+            message = f"sweep {n} of at most {most}"
+            if task.rules.largest:
+                message += f": chains differ by up to {apart.max():.2f} on an edge"
             progress.count("sweeps", message, n, most, left, at_most=True)
             if keep is not None:
                 keep(run)
