@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: venv demo test test-all test-browser lint docs bench clean
+.PHONY: venv demo test test-all test-browser chromium newcomer lint docs bench clean
 
 venv: $(STAMP)
 
@@ -23,14 +23,21 @@ test: venv
 	$(BIN)/python -m pytest -n 2
 
 test-all: venv
-	$(BIN)/python -m pytest -n 2 -m "not browser"
+	$(BIN)/python -m pytest -n 2 -m "not browser and not newcomer"
 
-# the report page in Debian's Chromium, which is installed where it is missing and we may
-test-browser: venv
+# the report page in Chromium
+test-browser: venv chromium
+	$(BIN)/python -m pytest -m browser tests/browser
+
+# a fresh clone of the last commit, the README's commands, and the first tutorial's up to its report in Chromium
+newcomer: venv chromium
+	$(BIN)/python -m pytest -s -m newcomer tests/browser
+
+# Debian's, which is installed where it is missing and we may
+chromium:
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || { apt-get -qq update && \
 	  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 	  echo "chromium and chromedriver are missing and could not be installed"
-	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: venv
 	$(BIN)/ruff check .

@@ -6,6 +6,9 @@ import importlib.util
 import inspect
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +87,24 @@ def test_commands_have_the_options_they_name():
         assert {word for word in words if word.startswith("--")} <= options, line
         seen += 1
     assert seen > 8
+
+
+@pytest.mark.parametrize("wrong", ["README.md", "docs/tutorials/clinic.md"])
+def test_a_wrong_command_stops_the_newcomer(wrong, tmp_path):
+    home = tmp_path / "home"
+    (home / "docs" / "tutorials").mkdir(parents=True)
+    (home / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "newcomer.py", home / "scripts")
+    (home / "README.md").write_text("```sh\nctbnlearn() { echo; }  # the install\n```\n```python\nprint(1 + 1)\n```\n")
+    (home / "docs" / "tutorials" / "clinic.md").write_text("```sh\nctbnlearn learn  # fine\n```\n")
+    with (home / wrong).open("a") as page:
+        page.write("```sh\ntrue\nctbnlearm learn  # a slip\ntouch too-far\n```\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", home]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "pages"]):
+        subprocess.run([*git, *words], check=True)
+    script = [sys.executable, home / "scripts" / "newcomer.py", tmp_path / "new"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 127
+    assert "this failed: ctbnlearm learn  # a slip" in done.stderr
+    assert not list(tmp_path.rglob("too-far"))
+    assert ("cd docs/tutorials" in done.stdout) == (wrong != "README.md")

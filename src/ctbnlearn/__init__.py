@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ctbnlearn.learn.checking import check_model as check_model
     from ctbnlearn.learn.ctpc import CTPC as CTPC
     from ctbnlearn.learn.learner import StructureLearner as StructureLearner
+    from ctbnlearn.learn.progress import ProgressEvent as ProgressEvent
     from ctbnlearn.learn.risk_check import check_risk as check_risk
     from ctbnlearn.learn.searches import HillClimb as HillClimb
     from ctbnlearn.learn.searches import Tabu as Tabu
@@ -83,6 +84,7 @@ _HOME = {
     "Observations": "data.observations",
     "Paths": "data.paths",
     "PoissonNoise": "data.noise",
+    "ProgressEvent": "learn.progress",
     "ProjectedPrior": "structure.prior",
     "RateTable": "result.rate_table",
     "Result": "result.result",

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import time
-from pathlib import Path
-
 import pytest
 
+from browser.window import requests, show, wait
 from ctbnlearn.report.content import ReportContent
 from ctbnlearn.report.page import write_page
 from report.samples import HOSTILE, large, small
 
 pytestmark = pytest.mark.browser
 WIDTHS = (1280, 400)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium; where there is none the tests are skipped, or fail if everything is required."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        message = "chromium and chromedriver are needed; run `make test-browser` as root, or install them"
-        if os.environ.get("CI") or os.environ.get("CTBNLEARN_REQUIRE_DATA") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    options.set_capability("unhandledPromptBehavior", "ignore")
-    window = webdriver.Chrome(options, Service(driver))
-    yield window
-    window.quit()
 
 
 @pytest.fixture(scope="module")
@@ -54,30 +26,6 @@ def pages(tmp_path_factory):
     for name, content in contents.items():
         write_page(folder / f"{name}.html", content)
     return {name: folder / f"{name}.html" for name in contents}
-
-
-def show(browser, page: Path, width: int = 1280) -> None:
-    """Open a page at a width, wait until it is drawn, and make sure that nothing went wrong on the way."""
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(page.as_uri())
-    wait(lambda: browser.execute_script("return document.documentElement.dataset.ready === 'yes'"), "drawn")
-
-
-def wait(condition, what: str) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, f"the page was not {what} within a minute"
-        time.sleep(0.05)
-
-
-def requests(browser) -> list[str]:
-    """Addresses the page has asked for."""
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
 
 
 def arrows(browser) -> int:

@@ -17,7 +17,7 @@ import pytest
 import ctbnlearn as cl
 from ctbnlearn.cli import learning, main
 from ctbnlearn.cli.progress import ProgressLines
-from ctbnlearn.cli.remaining import rounds_left
+from ctbnlearn.learn.progress import ProgressEvent
 from ctbnlearn.result.archive import FILES, REPORT
 
 HEAVY = ("numpy", "scipy", "sklearn", "jax", "numba", "pyarrow", "narwhals", "networkx", "matplotlib", "plotly", "rich")
@@ -82,7 +82,8 @@ def test_not_converged_is_written_with_code_3(run, panel, tmp_path, method):
     doubt = "EM has not converged" if method == "star" else "chains have not come to agree"
     assert any(doubt in w for w in result.manifest["warnings"])
     assert "taking column 'trajectory' as the trajectory" in out
-    assert ("round 1, objective" if method == "star" else "learning: sweep 4: chains differ") in out
+    assert f"; open {tmp_path / 'r' / 'report.html'} in a browser" in out
+    assert ("round 1: objective" if method == "star" else "learning: sweep 4 of at most 4: chains differ") in out
 
 
 def test_json_is_one_object_on_stdout(run, complete, tmp_path):
@@ -349,38 +350,29 @@ def test_a_terminal_gets_a_live_line(capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     with ProgressLines(silent=False) as progress:
         progress.note("bell \x07 [red]")
-        progress.round(3, -12.5)
+        progress.event(ProgressEvent("rounds", "round 3", 1.0, 3, 50, 40.0))
         progress.live.refresh()
     out = capsys.readouterr().out
     assert "bell \\x07 [red]" in out
-    assert "round 3, objective -12.5000" in out
+    assert "round 3; about 40 s left" in out
     assert not progress.live.live.is_started
 
 
-def test_remaining_time_is_told_when_it_can_be(capsys, monkeypatch):
-    """Changes that halve, ten seconds a round: 4, 2 and 1 nats are to come before they are small."""
-    clock = iter([0.0, 10.0, 10.0, 20.0, 20.0, 30.0, 30.0, 40.0, 40.0])
-    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+def test_steps_get_a_line_every_other_second_and_the_last_one_always(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     with ProgressLines(silent=False) as progress:
-        for k, objective in enumerate([-31.0, -15.0, -7.0, -6.5], 1):
-            progress.round(k, objective, small=1.2, most=50 - k)
+        for clock[0], k in ((1.0, 1), (1.5, 2), (2.0, 3), (3.5, 4), (3.6, 9)):
+            progress.event(ProgressEvent("bags", f"bag {k}", 0.0, k, 9))
+        progress.event(ProgressEvent("done", "done", 0.0))
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition("; ")[2] for line in lines] == ["", "", "about 30 s left", "a few seconds left"]
+    assert [line.partition("learning: ")[2] for line in lines] == ["bag 1", "bag 4", "bag 9", "done"]
 
 
-@pytest.mark.parametrize(
-    ("objectives", "small", "most", "expected"),
-    [
-        ([-3.0, -2.0], 1.0, 50, None),  # too early
-        ([-3.0, -2.0, -0.5], 1.0, 50, None),  # changes grow
-        ([-64.0, -32.0, -16.0], 1.0, 50, 4),
-        ([-64.0, -32.0, -16.0], 1.0, 2, 2),
-        ([-2.0, -1.0, -0.9], 1.0, 50, 1),
-        ([-2.0, -1.0, -1.0], 1.0, 0, 0),
-    ],
-)
-def test_rounds_left(objectives, small, most, expected):
-    assert rounds_left(objectives, small, most) == expected
+def test_rounds_of_blocks_are_told(run, tmp_path):
+    run("simulate", "--nodes", 3, "--trajectories", 30, "--seed", 1, "--out", tmp_path / "data.csv")
+    _, out, _ = run("learn", tmp_path / "data.csv", "--inference", "blocks", "--out", tmp_path / "r")
+    assert "learning: round 1 of at most 6" in out
 
 
 def test_help_states_defaults(run):

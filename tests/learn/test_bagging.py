@@ -95,7 +95,7 @@ def test_finished_bags_are_not_fitted_again(paths, bagged, tmp_path, monkeypatch
 
 
 def test_processes_side_by_side_give_the_same(paths, bagged):
-    learner = cl.StructureLearner(max_parents=2, progress=lambda line: None)
+    learner = cl.StructureLearner(max_parents=2, progress=lambda event: None)
     both = cl.Bagged(learner, n_bags=6, random_state=4, jobs=2).fit(paths)
     np.testing.assert_array_equal(both.edge_probabilities_, bagged.edge_probabilities_)
 

@@ -140,7 +140,7 @@ def test_complete_data_keep_nothing(tmp_path):
     said = []
     paths = cl.simulate(cl.random_network(3, rng=1), 5, n_transitions=5, rng=2)
     cl.StructureLearner(checkpoint=tmp_path / "state", progress=said.append).fit(paths)
-    assert "one pass: no checkpoint is kept" in said[0]
+    assert "one pass: no checkpoint is kept" in said[0].message
     assert not (tmp_path / "state").exists()
 
 

@@ -78,6 +78,6 @@ def test_stuck_chains_are_doubted_and_some_start_elsewhere():
     said = []
     learner = cl.StructureLearner(inference=cl.Sampling(chains=2, sweeps=60, agreement=1.0), progress=said.append)
     learner.fit(restless(6.0))
-    assert any("1 of them go on from another" in line for line in said)
+    assert any("1 of them go on from another" in event.message for event in said)
     assert any("Chains may be stuck" in doubt for doubt in learner.result_.manifest["warnings"])
     assert learner.edge_probabilities_[0, 1] > 0.9

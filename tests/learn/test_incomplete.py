@@ -376,26 +376,33 @@ def test_after_learning(method):
 
 def test_convergence_is_reported():
     _, obs = protocol(0, 20, n=4)
-    seen = []
+    seen, events = [], []
+    settings = {"inference": cl.Star(max_iter=1), "progress": events.append}
     with pytest.warns(ConvergenceWarning, match="1 rounds"):
-        learner = cl.StructureLearner(inference=cl.Star(max_iter=1), callback=lambda *told: seen.append(told)).fit(obs)
+        learner = cl.StructureLearner(**settings, callback=lambda *told: seen.append(told)).fit(obs)
     assert not learner.converged_
+    assert events[-1].phase == "stopped"
     assert seen == [(1, learner.objective_)]
 
 
 @pytest.mark.parametrize(("method", "step"), [("auto", "sweep"), ("star", "round")])
 def test_progress_is_told_on_request(capsys, method, step):
     _, obs = small()
-    lines = []
-    cl.StructureLearner(inference=method, progress=lines.append).fit(obs)
+    events = []
+    cl.StructureLearner(inference=method, progress=events.append).fit(obs)
     assert capsys.readouterr() == ("", "")
-    assert "by itself" in lines[0]
-    assert sum(f"{step} " in line for line in lines) >= 1
-    assert lines[-1].endswith("done")
+    assert events[0].phase == "start"
+    assert "by itself" in events[0].message
+    steps = [event for event in events if event.phase == f"{step}s"]
+    assert steps
+    assert all(f"{step} {event.done}" in event.message and event.done <= event.total for event in steps)
+    assert [event.seconds for event in events] == sorted(event.seconds for event in events)
+    assert events[-1].phase == "done"
+    assert all(event.phase not in ("done", "stopped") for event in events[:-1])
     cl.StructureLearner(inference=method, progress=True).fit(obs)
     out, err = capsys.readouterr()
     assert out == ""
-    assert len(err.splitlines()) == len(lines)
+    assert len(err.splitlines()) == len(events)
 
 
 def test_random_starts_keep_the_best():

@@ -150,15 +150,15 @@ def test_grades_of_full_parent_sets_compare_with_the_best_swap():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_noisy_glimpses_give_the_network_of_complete_data(method):
-    lines, seen = [], []
+    events, seen = [], []
     common = {"max_parents": 2, "inference": METHODS[method]}
-    learner = cl.StructuralEM(**common, progress=lines.append, callback=lambda *a: seen.append(a)).fit(OBS)
+    learner = cl.StructuralEM(**common, progress=events.append, callback=lambda *a: seen.append(a)).fit(OBS)
     climbed = cl.HillClimb(2, lookahead=0, n_near=0).fit(PATHS)  # single steps, as those of structural EM
     np.testing.assert_array_equal(learner.network_.adjacency, climbed.network_.adjacency)
     assert learner.network_.edges
     assert learner.converged_
     assert len(seen) == learner.n_iter_
-    assert lines[-1].endswith("done")
+    assert [event.phase for event in events] == ["searches"] * learner.n_iter_ + ["done"]
     assert cl.edge_scores(NET, learner.edge_probabilities_)["auroc"] > 0.8
     if method == "exact":
         assert learner.objective_ == pytest.approx(cl.exact.log_evidence(learner.network_, OBS).sum())

@@ -9,11 +9,9 @@ from typing import Any
 
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
-from ctbnlearn.cli.progress import ProgressLines, visible
+from ctbnlearn.cli.progress import EVERY, ProgressLines, visible
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.locks import FolderLock
-
-EVERY = 2.0  # seconds between lines where there is no terminal
 
 
 def run_experiment(

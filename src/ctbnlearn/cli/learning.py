@@ -24,7 +24,7 @@ from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.locks import FolderLock
-from ctbnlearn.result.archive import check_result_target
+from ctbnlearn.result.archive import REPORT, check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.unit import Unit, check_units, simulated_units, smooth_units
@@ -164,7 +164,6 @@ def fit(
     """Fit a learner, smooth the units to show, and put the settings of the whole run into the manifest."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from ctbnlearn.inference.methods import Iterated
     from ctbnlearn.learn.learner import StructureLearner
 
     read_seconds = progress.elapsed
@@ -174,16 +173,8 @@ def fit(
         use_cache()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        told = {"progress": progress.say, **learner_settings}
+        told = {"progress": progress.event, **learner_settings}
         learner: Any = StructureLearner(**told) if bags is None else _bagged(told, bags)
-        size = data.n_trajectories * len(data.variables)
-
-        def tell_round(k: int, value: float) -> None:
-            if isinstance(method := learner.inference_, Iterated):
-                progress.round(k, value, method.tol * size, method.max_iter - k)
-
-        if bags is None:
-            learner.callback = tell_round
         result = learner.fit(data).result_
     remarks = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
     manifest = dict(result.manifest)
@@ -245,11 +236,15 @@ def tell(result: Result, out: Path, quiet: bool, as_json: bool) -> int:
             print(f"adjusted for: {visible(', '.join(given))} (parents of all others)")
         for warning in result.manifest["warnings"]:
             print(f"note: {visible(warning)}")
-        print(f"written to {visible(out)}")
+        report = out / REPORT
+        print(f"written to {visible(out)}" + (f"; open {visible(report)} in a browser" if report.exists() else ""))
     if not result.converged:
-        sampled = (result.manifest.get("inference") or {}).get("method") == "sampling"
-        what, more = ("chains do not agree", "--sweeps") if sampled else ("EM has not converged", "--max-iter")
-        sys.stderr.write(f"ctbnlearn: {what}; the result is written, but raise {more} for a better one\n")
+        method = str((result.manifest.get("inference") or {}).get("method"))
+        what, more = {
+            "sampling": ("chains do not agree", "raise --sweeps for a better one"),
+            "blocks": ("some fits of blocks, or of how values were measured, have not settled", "rates may be off"),
+        }.get(method, ("EM has not converged", "raise --max-iter for a better one"))
+        sys.stderr.write(f"ctbnlearn: {what}; the result is written, but {more}\n")
         return NOT_CONVERGED
     return 0
 

@@ -27,7 +27,9 @@ def run_model_check(
         obs = read_again(result, data, given, "complete paths have no values to predict; give observations", progress)
         use_cache()
         progress.phase("learning without some of the units, and predicting them")
-        check = check_model(learner_of(result), obs, n_folds=folds, random_state=seed, jobs=jobs, progress=progress.say)
+        check = check_model(
+            learner_of(result), obs, n_folds=folds, random_state=seed, jobs=jobs, progress=progress.event
+        )
         progress.phase(f"writing {folder}")
         result.with_check(check).save(folder)
     if as_json:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ctbnlearn.cli.remaining import about, seconds_left
+if TYPE_CHECKING:
+    from ctbnlearn.learn.progress import ProgressEvent
+
+EVERY = 2.0  # seconds between lines on counted steps where there is no terminal
 
 
 def visible(text: Any) -> str:
@@ -29,8 +32,8 @@ class ProgressLines:
         self.live: Any = None
         self._task: Any = None
         self._began = time.perf_counter()
-        self._ends: list[float] = []
-        self._objectives: list[float] = []
+        self._last = ""
+        self._spoke = 0.0
 
     def __enter__(self) -> ProgressLines:
         if not self.silent and sys.stdout.isatty():
@@ -69,21 +72,10 @@ class ProgressLines:
         else:
             self.note(f"[{self.elapsed:6.1f} s] {text}")
 
-    def say(self, line: str) -> None:
-        """A line of the learner, which bears the time of its own; rounds are told by `round`."""
-        text = line.partition(" s  ")[2]
-        if not text.startswith("round "):
-            self.phase(f"learning: {text}")
-
-    def round(self, iteration: int, objective: float, small: float = 0.0, most: int = 0) -> None:
-        """A round of EM has ended; the last will be that which changes the objective by less than `small`.
-
-        At most `most` rounds are to come.
-        """
-        if iteration == 1:  # of the next start
-            self._ends, self._objectives = [], []
-        self._ends.append(self.elapsed)
-        self._objectives.append(objective)
-        text = f"learning: round {iteration}, objective {objective:.4f}"
-        left = seconds_left(self._ends, self._objectives, small, most)
-        self.phase(text if left is None else f"{text}; {about(left)} left")
+    def event(self, event: ProgressEvent) -> None:
+        """A word of the learner; without a terminal, steps of one phase get a line every other second."""
+        now = self.elapsed
+        if self.live is None and event.phase == self._last and event.done != event.total and now - self._spoke < EVERY:
+            return
+        self._last, self._spoke = event.phase, now
+        self.phase(f"learning: {event.text}")

@@ -59,12 +59,12 @@ def run_risk(
                 {
                     "trajectory": ids.take(pa.array(np.repeat(np.arange(n), m))),
                     "within": np.tile(times, n),
-                    "risk": found.reshape(-1),
+                    "risk": np.round(found.reshape(-1), 9),
                 }
             )
         else:
             progress.phase("learning without some of the units, and telling their risks")
-            rows = check_risk(learner_of(result), obs, target, times, n_folds=folds, progress=progress.say)
+            rows = check_risk(learner_of(result), obs, target, times, n_folds=folds, progress=progress.event)
             kinds = {"within": pa.float64(), "units": pa.int64(), "reached": pa.int64()}
             table = pa.table(
                 {key: pa.array([row[key] for row in rows], kinds.get(key, pa.float64())) for key in rows[0]}

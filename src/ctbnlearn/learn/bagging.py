@@ -124,18 +124,20 @@ class Bagged(FittedNetwork, BaseEstimator):
         states, signs = {}, {}
         waiting = []
         for k in range(self.n_bags):
-            done = None if kept is None else kept.read(k)
-            if done is None:
+            known = None if kept is None else kept.read(k)
+            if known is None:
                 waiting.append(k)
             else:
-                states[k], signs[k] = done
+                states[k], signs[k] = known
         tasks = [(quiet_copy(learner, inference=inference), data, _seed(self.random_state, k)) for k in waiting]
-        for at, found in side_by_side(fit_bag, tasks, self.jobs):
+        began = progress.seconds
+        for done, (at, found) in enumerate(side_by_side(fit_bag, tasks, self.jobs), 1):
             k = waiting[at]
             states[k], signs[k] = found
             if kept is not None:
                 kept.write(k, *found)
-            progress.say(f"bag {len(states)} of {self.n_bags}")
+            left = (progress.seconds - began) / done * (self.n_bags - len(states))
+            progress.count("bags", f"bag {len(states)} of {self.n_bags}", len(states), self.n_bags, left)
         order = range(self.n_bags)
         self.bags_ = Bags.of([states[k] for k in order], [signs[k] for k in order], self.learner_.edge_probabilities_)
         self.edge_probabilities_: FloatArray = self.bags_.mean

@@ -74,28 +74,28 @@ def fit_blocks(
     """Learn by blocks; parameters are those of `StructureLearner`, `initial` None to learn the initial distribution."""
     check_states(obs, method)
     size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"
-    progress.say(f"{size}: each variable by itself")
+    progress.tell("start", f"{size}: each variable by itself")
     saved = None if checkpoint is None else checkpoint.load()
     gained: list[float]
     fitter, starts = make_fitter(obs, rules, scoring, possible, method, initial, device)
     if saved is None:
-        found, gained = screen(fitter, progress.say), []
+        found, gained = screen(fitter, lambda text: progress.tell("pairs", text)), []
         nodes = [NodeSearch({}, frozenset())] * len(rules.names)
     else:
-        progress.say(f"on from the checkpoint of round {saved.round}")
+        progress.tell("start", f"on from the checkpoint of round {saved.round}")
         found, nodes, gained = unpack(saved)
     for turn in range(len(gained), method.rounds):
         blocks = next_blocks(fitter, found, nodes, method.members, method.states)
         if not blocks:
             break
-        progress.say(f"round {turn + 1}: {len(blocks)} blocks of variables")
+        message = f"round {turn + 1} of at most {method.rounds}: {len(blocks)} blocks of variables"
+        progress.count("blocks", message, turn, method.rounds)
         nodes = search_round(fitter, nodes, blocks)
         gained.append(float(sum(_gain(own) for own in nodes)))
         if checkpoint is not None:
             checkpoint.save(pack(found, nodes, gained))
         if callback is not None:
             callback(turn + 1, gained[-1])
-    progress.say("done")
     sets, weights, edges = weigh(fitter, found, nodes)
     tables = [rate_tables(fitter, own, sets[i], weights[i], edges[:, i]) for i, own in enumerate(nodes)]
     settled = all(one.fit.settled for own in nodes for one in own.weighed.values() if one.fit is not None)

@@ -137,13 +137,14 @@ def check_model(
     check_foldable(learner, obs, "check_model")
     whole(random_state, "random_state", 0)
     whole(jobs, "jobs", 1)
-    say = Progress(progress).say
+    teller = Progress(progress)
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
     tasks = [(quiet_copy(learner), obs, held, random_state + k) for k, held in enumerate(folds)]
     parts: list[Any] = [None] * len(folds)
-    for k, found in side_by_side(_one_fold, tasks, jobs):
+    for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
         parts[k] = found
-        say(f"fold {sum(p is not None for p in parts)} of {len(folds)}")
+        left = teller.seconds / done * (len(folds) - done)
+        teller.count("folds", f"fold {done} of {len(folds)}", done, len(folds), left)
     still = set(never_changing(obs))
     moving = [i for i in range(len(obs.variables)) if i not in still]
     full = [[part.full[i] for part in parts] for i in moving]

@@ -135,11 +135,13 @@ def _fit_searched(
     from ctbnlearn.learn.node_search import search_nodes
     from ctbnlearn.structure.search import NEAR, climb
 
-    progress.say(f"{len(rules.names)} variables: more parent sets than can be listed, searching for those that weigh")
+    progress.tell(
+        "start", f"{len(rules.names)} variables: more parent sets than can be listed, searching for those that weigh"
+    )
     threads = os.cpu_count() or 1
     found = search_nodes(paths, totals, rules, scoring, possible, climb, NEAR, threads)
     least = min(f.coverage for f in found)
-    progress.say(f"{sum(f.n_scored for f in found)} sets scored, {least:.3f} or more of the weight explored")
+    progress.tell("done", f"{sum(f.n_scored for f in found)} sets scored, {least:.3f} or more of the weight explored")
     return CompleteFit(
         totals,
         [f.problem for f in found],
@@ -179,7 +181,7 @@ def _fit_pairs(
     mean_rates = [overall_rate(totals, i) for i in range(n)]
     pairs = AllPairs(cards, rules, scoring, mean_rates, possible, kind, where)
 
-    progress.say(f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
+    progress.tell("start", f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")
     result = pairs.run(paths)
     problems = [build(i, sets) for i, sets in enumerate(result.sets)]
     tables: list[Tabled] = []

@@ -35,7 +35,7 @@ def coupled_start(data: Any, task: Task, models: Mapping[str, NoiseModel], progr
     from ctbnlearn.learn.blocks import fit_blocks
 
     some = np.unique(np.linspace(0, data.n_trajectories - 1, MOST_TRAJECTORIES).astype(int))
-    progress.say(f"{len(some)} trajectories: a network to start from")
+    progress.tell("start", f"{len(some)} trajectories: a network to start from")
     known = data.select(some).with_noise(models)
     given = task.initial
     initial = None if given is None or not given.is_product else [t.reshape(-1) for t in given.tables]

@@ -25,6 +25,7 @@ def sampled(
     possible: Sequence[BoolArray | None],
     method: Sampling,
     checkpoint: Checkpoint | None,
+    progress: Progress,
 ) -> tuple[Task, Sampled]:
     """Run the chains of a `StructureLearner`; returns what they learned from and what they found."""
     budget = memory_budget(learner.memory)
@@ -38,10 +39,10 @@ def sampled(
         limit = observations_share(budget, 1 if workers.local else workers.count)
         data = in_order(data)
         task = make_task(data, rules, scoring, possible, learner.initial_distribution, workers, limit)
-        progress = Progress(learner.progress)
         found = sample(data, task, method, learner.random_state, progress, learner.callback, checkpoint, workers)
     except BaseException:
         workers.abandon()
         raise
     workers.close()
+    progress.end(found.agreed, "stopped before the chains agreed")
     return task, found

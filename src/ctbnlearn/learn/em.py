@@ -135,9 +135,14 @@ class EM:
         """Whether no round is left."""
         return state.converged or state.n_iter >= self.schedule.max_iter
 
+    @property
+    def small(self) -> float:
+        """A change of F from which on EM may end."""
+        return self._effort.tol * self.obs.n_trajectories
+
     def round(self, state: EMState) -> EMState:
         """Rates until F moves little, then weights; converged where neither F nor the edges move much."""
-        small, edges = self._effort.tol * self.obs.n_trajectories, state.belief.edges()
+        small, edges = self.small, state.belief.edges()
         for _ in range(self.schedule.max_inner):
             state = self.e_step(self.rate_step(state), "rates")
             if state.change < small:

@@ -24,6 +24,7 @@ from ctbnlearn.learn.em import EM, EMState, Schedule
 from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.noise_steps import NoiseSteps
 from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.remaining import rounds_left, seconds_left
 from ctbnlearn.learn.sparse_belief import SparseBelief, most_active_states
 from ctbnlearn.learn.tensor_file import listed, unlisted
 from ctbnlearn.result.manifest import plain
@@ -70,16 +71,16 @@ def fit_incomplete(
         raise ParameterError(f"the checkpoint holds {saved.round} rounds, more than max_iter; raise max_iter")
     size, rng = f"{len(cards)} variables, {obs.n_trajectories} trajectories", np.random.default_rng(settings.seed)
     if saved is None:
-        progress.say(f"{size}: each variable by itself")
+        progress.tell("start", f"{size}: each variable by itself")
         alone, mean_rates = fit_decoupled(obs, possible)
     else:
-        progress.say(f"{size}: on from the checkpoint of round {saved.round}")
+        progress.tell("start", f"{size}: on from the checkpoint of round {saved.round}")
         alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
         rng = _generator(saved.state["random"])
     noise = NoiseSteps(obs)
     engine = _inference(obs, settings, alone, dense, noise.queries if noise.models else None)
     models = noise.arrays()
-    progress.say(engine.describe())
+    progress.tell("start", engine.describe())
     em = EM(obs, engine, schedule, settings.initial_distribution is None)
 
     def build(node: int, sets: ParentSets) -> NodeProblem:
@@ -113,14 +114,19 @@ def fit_incomplete(
         else:
             noise.restore(engine, models)
             state = em.begin(new_belief(method.initial), initial, alone)
+        passed: list[tuple[float, float, float]] = []  # rounds: when they ended, and how much they changed
         while not em.ended(state):
             noise.step(engine, state.found.paths)
             state = em.round(state)
             if checkpoint is not None:
                 checkpoint.save(pack(state, start))
-            progress.say(
-                f"round {state.n_iter}: objective {state.objective:.2f}, edges of a variable moved by {state.moved:.4f}"
-            )
+            passed.append((progress.seconds, state.change, state.moved))
+            ends, changes, moved = zip(*passed)
+            ahead = [rounds_left(changes, em.small), rounds_left(moved, schedule.edge_tol)]
+            left = seconds_left(ahead, schedule.max_iter - state.n_iter, ends)
+            message = f"round {state.n_iter}: objective {state.objective:.2f}"
+            message += f", edges of a variable moved by {state.moved:.4f}"
+            progress.count("rounds", message, state.n_iter, schedule.max_iter, left)
             if callback is not None:
                 callback(state.n_iter, state.objective)
         if best is None or state.objective > best.objective:
@@ -129,7 +135,7 @@ def fit_incomplete(
                 checkpoint.save(pack(state, start), best=True)
     assert best is not None
     noise.restore(engine, kept)
-    progress.say("done" if best.converged else "stopped before it converged")
+    progress.end(best.converged, "stopped before it converged")
     return best, noise.draws(engine, best.found.paths)
 
 

@@ -35,6 +35,7 @@ from ctbnlearn.structure.prior import ProjectedPrior
 from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, exogenous_nodes
 
 NOISE_ALONE = Sampling(chains=2, sweeps=400)  # of observation models, every variable by itself
+MEASURED = 1.2  # potential scale reduction of their parameters from which on chains do not agree
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -92,8 +93,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
-        True: a line a phase to standard error. A function is called with each line. They also go to the logger
-        "ctbnlearn" (level INFO).
+        True: a line a step to standard error. A function is called with a `ProgressEvent` a step; `print` will do.
+        Lines also go to the logger "ctbnlearn" (level INFO).
     callback : callable or None
         Called as callback(iteration, objective) after every round of EM or step of the chains: rounds count from 1 in
         every start, steps by the sweeps made; the objective is that of `history_`. What it returns is ignored; what it
@@ -275,6 +276,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         """
         began = time.perf_counter()
         method, mixture = self._check()
+        progress = Progress(self.progress)
         if not isinstance(data, (Paths, Observations, TableScan)):
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
@@ -286,7 +288,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
             data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
         rules = self._edge_rules(data)
-        self._tell_exogenous(rules)
+        self._tell_exogenous(rules, progress)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
         possible = check_transitions(self.transitions, data.names, states, ordered)
         start = given_initial(self.initial_distribution, data.variables)
@@ -304,13 +306,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._set_noise(data)
         if isinstance(data, Paths):
             if self.checkpoint is not None:
-                Progress(self.progress).say("complete data are learned from in one pass: no checkpoint is kept")
-            self._fit_complete(data, rules, scoring, possible)
+                progress.tell("note", "complete data are learned from in one pass: no checkpoint is kept")
+            self._fit_complete(data, rules, scoring, possible, progress)
         else:
             check_rates(data.variables, rules)
             self.inference_ = method or (Star() if mixture is not None else choose_method(data, rules))
             if isinstance(self.inference_, Sampling):
-                self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_)
+                self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_, progress)
             elif data.interventions is not None:
                 raise ParameterError(
                     f"interventions need inference by sampling, not {self.inference_.name}; set "
@@ -318,12 +320,12 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 )
             elif isinstance(self.inference_, Blocks):
                 data = data.read() if isinstance(data, TableScan) else data
-                self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_)
+                self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_, progress)
             else:
                 assert isinstance(self.inference_, Iterated)
                 data = data.read() if isinstance(data, TableScan) else data
                 scoring = replace(scoring.settled("size"), arithmetic=self.inference_.rates == "arithmetic")
-                self._fit_by_em(data, rules, scoring, possible, start, self.inference_)
+                self._fit_by_em(data, rules, scoring, possible, start, self.inference_, progress)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
         self._record = FitRecord.of(self, data, time.perf_counter() - began)
@@ -342,7 +344,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             [] if isinstance(data, TableScan) else never_changing(data),
         )
 
-    def _tell_exogenous(self, rules: EdgeRules) -> None:
+    def _tell_exogenous(self, rules: EdgeRules, progress: Progress) -> None:
         """Keep who has no parents, and say who was taken to have none."""
         self.exogenous_ = [rules.names[i] for i in rules.exogenous]
         self.adjusted_for_ = [rules.names[i] for i in rules.adjusted]
@@ -350,9 +352,10 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         still = [rules.names[i] for i in rules.exogenous if i not in given]
         if still:
             example = spoken(f"adjust_for={still!r}", f"--adjust-for {','.join(still)}")
-            Progress(self.progress).say(
+            progress.tell(
+                "note",
                 f"never changing within a trajectory, so that nothing drives it: {', '.join(still)}; {example} makes "
-                "it a parent of all others"
+                "it a parent of all others",
             )
 
     def _check(self) -> tuple[Method | None, Mixture | None]:
@@ -375,7 +378,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
         return method, mixture
 
-    def _fit_complete(self, data: Paths, rules: EdgeRules, scoring: Scoring, possible: list[BoolArray | None]) -> None:
+    def _fit_complete(
+        self,
+        data: Paths,
+        rules: EdgeRules,
+        scoring: Scoring,
+        possible: list[BoolArray | None],
+        progress: Progress,
+    ) -> None:
         found = fit_complete(
             data,
             rules,
@@ -383,7 +393,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             possible,
             precision=self.precision,
             device=self.device,
-            progress=Progress(self.progress),
+            progress=progress,
         )
         self._set_weights(rules, [p.sets for p in found.problems], found.weights, found.edges)
         initial = learned_initial(self.initial_distribution, data.variables, found.totals.initial)
@@ -400,6 +410,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         possible: list[BoolArray | None],
         start: list[FloatArray] | None,
         method: Iterated,
+        progress: Progress,
     ) -> None:
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.checkpoint import Checkpoint
@@ -414,9 +425,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
-            last, draws = fit_incomplete(
-                data, rules, scoring, possible, settings, Progress(self.progress), self.callback, checkpoint
-            )
+            last, draws = fit_incomplete(data, rules, scoring, possible, settings, progress, self.callback, checkpoint)
         self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         belief, statistics = last.belief, last.found.statistics
         self._set_weights(rules, [p.sets for p in belief.problems], belief.weights, belief.edges())
@@ -439,6 +448,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         scoring: Scoring,
         possible: list[BoolArray | None],
         method: Sampling,
+        progress: Progress,
     ) -> None:
         from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.distributed import sampled
@@ -449,7 +459,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
         with kept as checkpoint:
-            task, found = sampled(self, data, rules, scoring, possible, method, checkpoint)
+            task, found = sampled(self, data, rules, scoring, possible, method, checkpoint, progress)
         draws = drawn_parameters(data, found.records)
         self._set_noise(data, mean_models(data, draws), parameter_rows(data, draws))
         listed = [weighed_sets(found, i, rules.names) for i in range(len(rules.names))]
@@ -485,12 +495,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         possible: list[BoolArray | None],
         start: list[FloatArray] | None,
         method: Blocks,
+        progress: Progress,
     ) -> None:
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.blocks import fit_blocks
         from ctbnlearn.learn.checkpoint import Checkpoint
 
-        data = self._fit_noise_alone(data, scoring, possible)
+        data, measured = self._fit_noise_alone(data, scoring, possible, progress)
         where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
         kept: Any = nullcontext()
         if self.checkpoint is not None:
@@ -498,33 +509,51 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
             found = fit_blocks(
-                data, rules, scoring, possible, method, start, where, Progress(self.progress), self.callback, checkpoint
+                data, rules, scoring, possible, method, start, where, progress, self.callback, checkpoint
             )
         self._set_weights(rules, found.sets, found.weights, found.edges)
         self._set_network(
             data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)
         )
         self.history_ = History(found.gained, ("blocks",) * len(found.gained))
-        self.objective_, self.converged_ = found.gained[-1], found.settled
+        self.objective_, self.converged_ = found.gained[-1], found.settled and measured
         self.n_iter_ = len(found.gained)
+        progress.end(self.converged_, "done, but not all of it has settled")
+        if not measured:
+            warnings.warn(
+                "chains do not agree on how values were measured: levels may be too many, or overlap; try fewer",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
-    def _fit_noise_alone(self, data: Observations, scoring: Scoring, possible: list[BoolArray | None]) -> Observations:
+    def _fit_noise_alone(
+        self, data: Observations, scoring: Scoring, possible: list[BoolArray | None], progress: Progress
+    ) -> tuple[Observations, bool]:
         """Learn observation models with every variable by itself; the data, seen through what was learned.
 
+        Also whether the chains agree on it: they do not where levels are too many, or overlap.
         By sampling: without edges chains mix well, where EM stops at levels that merge or split a state.
         """
-        from ctbnlearn.learn.noise_draws import drawn_parameters, learned_models, mean_models, parameter_rows
+        from ctbnlearn.learn.noise_draws import (
+            drawn_parameters,
+            learned_models,
+            mean_models,
+            parameter_rows,
+            scale_reduction,
+        )
         from ctbnlearn.learn.sampling import in_order, make_task, sample
 
         if not learned_models(data):
-            return data
+            return data, True
         rules, ordered = EdgeRules.build(data.names, 0, None, None, None), in_order(data)
         task = make_task(ordered, rules, scoring, possible, self.initial_distribution)
-        found = sample(ordered, task, NOISE_ALONE, self.random_state, Progress(self.progress))
+        measured = ", ".join(data.names[i] for i in learned_models(data))
+        progress.tell("start", f"how {measured} was measured, by sampling without edges")
+        found = sample(ordered, task, NOISE_ALONE, self.random_state, progress)
         draws = drawn_parameters(data, found.records)
         models = mean_models(data, draws)
         self._set_noise(data, models, parameter_rows(data, draws))
-        return data.with_noise(models)
+        return data.with_noise(models), scale_reduction(draws, NOISE_ALONE.chains) < MEASURED
 
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray

@@ -101,6 +101,16 @@ def mean_models(obs: Any, draws: Mapping[int, FloatArray]) -> dict[str, NoiseMod
     return {obs.names[i]: models[i].with_parameters(draws[i].mean(0)).fixed() for i in models}
 
 
+def scale_reduction(draws: Mapping[int, FloatArray], chains: int) -> float:
+    """The largest R among parameters drawn by chains of equal length, one after the other."""
+    out = 1.0
+    for own in draws.values():
+        by_chain = own.reshape(chains, -1, own.shape[-1])
+        within, between = by_chain.var(1).mean(0), by_chain.mean(1).var(0, ddof=1)
+        out = max(out, float(np.sqrt(1.0 + between / np.maximum(within, 1e-12)).max()))
+    return out
+
+
 def parameter_rows(obs: Any, draws: Mapping[int, FloatArray]) -> list[Mapping[str, Any]]:
     """Learned parameters with 95 % intervals from draws, one row each."""
     rows: list[Mapping[str, Any]] = []

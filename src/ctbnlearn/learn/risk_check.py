@@ -68,10 +68,11 @@ def check_risk(
     cases = [_cases(obs, states, float(w)) for w in horizons]
     told = np.full((len(horizons), obs.n_trajectories), np.nan)
     tasks = [(quiet_copy(learner), obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
-    say = Progress(progress).say
+    teller = Progress(progress)
     for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
         told[:, folds[k]] = found
-        say(f"fold {done} of {len(folds)}")
+        left = teller.seconds / done * (len(folds) - done)
+        teller.count("folds", f"fold {done} of {len(folds)}", done, len(folds), left)
     return [
         _row(float(w), told[k][usable], reached[usable])
         for k, (w, (usable, reached)) in enumerate(zip(horizons, cases))

@@ -215,7 +215,6 @@ def sample(
         keep,
         workers,
     )
-    progress.say("done" if found.agreed else "stopped before the chains agreed")
     return found
 
 
@@ -276,10 +275,10 @@ def run_chains(
                 leave_behind(run, data, progress)
             value = float(np.mean([t.evidence[-1] for t in run.trails]))
             left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
-            progress.say(
-                f"sweep {n}: chains differ by up to {apart.max():.2f} on an edge; at most {most - n} sweeps more, "
-                f"{left:.0f} s"
-            )
+            message = f"sweep {n} of at most {most}"
+            if task.rules.largest:
+                message += f": chains differ by up to {apart.max():.2f} on an edge"
+            progress.count("sweeps", message, n, most, left, at_most=True)
             if keep is not None:
                 keep(run)
             if callback is not None:
@@ -312,7 +311,7 @@ def agree(trails: Sequence[Trail], agreement: float) -> bool:
 def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, data: Any) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
-    progress.say(f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
+    progress.tell("start", f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
     guess = sweep_seconds(len(task.cards), len(task.ids), task.survey.rows)
     found = steps.run(run.chains, "settle", int(np.clip(SETTLE_SECONDS / guess, SETTLING, MOST_SETTLING)))
     moves, dwell = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
@@ -326,9 +325,9 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     noise = run.chains[0].noise
     models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
     network = coupled_start(data, task, models, progress)
-    progress.say(f"{len(run.chains)} chains from the network without edges")
+    progress.tell("start", f"{len(run.chains)} chains from the network without edges")
     if network is not None:
-        progress.say(f"{len(run.chains[1::2])} of them go on from another")
+        progress.tell("start", f"{len(run.chains[1::2])} of them go on from another")
         steps.run(run.chains[1::2], "adopt", *network, SETTLING)
     steps.run(run.chains, "screen")
 
@@ -352,9 +351,8 @@ def leave_behind(run: Run, data: Any, progress: Progress) -> None:
     best = int(np.argmax(found))
     for c, value in enumerate(found):
         if value < found[best] - BEHIND:
-            progress.say(
-                f"chain {c + 1} holds a network of {found[best] - value:.0f} nats less evidence: it goes on elsewhere"
-            )
+            behind = f"{found[best] - value:.0f} nats less evidence"
+            progress.tell("note", f"chain {c + 1} holds a network of {behind}: it goes on elsewhere")
             run.together = run.trails[c].n_sweeps
             run.chains[c].take_over(run.chains[best])
             run.trails[c] = run.trails[best].copy()

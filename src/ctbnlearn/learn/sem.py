@@ -272,7 +272,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
                     break
             found = [climb(scorer, i, parents[i], lookahead=0) for i in range(n)]
             changed = sum(a != b for a, b in zip(found, parents))
-            progress.say(f"search {n_iter}: objective {value:.2f}, {changed} variables with new parents")
+            message = f"search {n_iter}: objective {value:.2f}, {changed} variables with new parents"
+            progress.count("searches", message, n_iter, self.max_iter)
             if self.callback is not None:
                 self.callback(n_iter, value)
             if not changed and abs(value - before) < small:
@@ -283,7 +284,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
                 self._maximise(data, scorer, parents, families.initial)
         self.objective_, scorer = expect(phase)  # of the network that is left
         self._grade(scorer, parents)
-        progress.say("done" if self.converged_ else "stopped before it converged")
+        progress.end(self.converged_, "stopped before it converged")
         if not self.converged_:
             warnings.warn(
                 f"structural EM has not converged in {self.max_iter} searches; raise max_iter or tol",

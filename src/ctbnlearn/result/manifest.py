@@ -187,7 +187,9 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
     if not result.converged and isinstance(method, Sampling):
         out.append("The chains have not come to agree: raise the number of sweeps and learn again.")
     elif not result.converged and isinstance(method, Blocks):
-        out.append("Some fits of blocks of variables have not settled: their rates may be off.")
+        out.append(
+            "Some fits of blocks of variables, or of how values were measured, have not settled: rates may be off."
+        )
     elif not result.converged:
         out.append("EM has not converged: raise max_iter, or tol, and learn again.")
     if result.disagreement is not None:

@@ -126,7 +126,7 @@ def summary(result: Result) -> dict[str, str]:
     moves = result.manifest.get("moves_per_gap")
     if moves:
         fastest = max(moves, key=moves.get)
-        out["Moves in a gap"] = f"{min(moves.values()):.2g} to {moves[fastest]:.2g} ({fastest})"
+        out["Moves between visits"] = f"{min(moves.values()):.2g} to {moves[fastest]:.2g} ({fastest})"
     if "version" in result.manifest:
         out["Version"] = f"ctbnlearn {result.manifest['version']}"
     return out
