@@ -8,7 +8,7 @@ pure functions of a shard, the present paths of its trajectories, and parameters
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any, NamedTuple, Protocol
 
@@ -109,13 +109,16 @@ def canonical_order(ids: Sequence[Any]) -> list[int] | None:
     return None if all(a < b for a, b in zip(order, order[1:])) else order
 
 
-def make_shards(data: Any, workers: Workers, limit: int) -> Shards:
-    """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at."""
+def make_shards(data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather) -> Shards:
+    """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at.
+
+    Observations are put near the workers as what `made` makes of them.
+    """
     bounds = shard_bounds(data.n_trajectories, n_shards(data.n_trajectories, len(data.variables), data.n_values))
     sources, names = [], []
     for low, high in zip(bounds, bounds[1:]):
         part = data.part(low, high)
-        sources.append(workers.put(gather(part)) if isinstance(part, Observations) else part)
+        sources.append(workers.put(made(part)) if isinstance(part, Observations) else part)
         names.append(f"trajectories {data.ids[low]!r} to {data.ids[high - 1]!r}")
     return Shards(uuid.uuid4().hex, bounds, sources, names, limit)
 

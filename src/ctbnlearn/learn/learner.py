@@ -317,7 +317,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                     f"{spoken('inference', '--inference')} to sampling"
                 )
             elif isinstance(self.inference_, Blocks):
-                data = data.read() if isinstance(data, TableScan) else data
                 self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_)
             else:
                 assert isinstance(self.inference_, Iterated)
@@ -479,7 +478,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_blocks(
         self,
-        data: Observations,
+        data: Observations | TableScan,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -487,19 +486,19 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         method: Blocks,
     ) -> None:
         from ctbnlearn.inference.device import Device
-        from ctbnlearn.learn.blocks import fit_blocks
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.distributed import by_blocks
 
-        data = self._fit_noise_alone(data, scoring, possible)
-        where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
+        if isinstance(data, Observations):
+            data = self._fit_noise_alone(data, scoring, possible)
+        here = self.executor is None and isinstance(data, Observations)
+        where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
         kept: Any = nullcontext()
         if self.checkpoint is not None:
             given = {**run_settings(self), "device": where.kind, "precision": where.precision}
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
-            found = fit_blocks(
-                data, rules, scoring, possible, method, start, where, Progress(self.progress), self.callback, checkpoint
-            )
+            found = by_blocks(self, data, rules, scoring, possible, start, method, where, checkpoint)
         self._set_weights(rules, found.sets, found.weights, found.edges)
         self._set_network(
             data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)
