@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import time
 
 import numpy as np
@@ -175,6 +176,36 @@ def test_the_model_of_a_cluster_finds_the_costs_again():
     np.testing.assert_allclose(cluster.fit(rows), [3e-8, 0.02], rtol=1e-6)
     alone = [{"trajectories": 9, "workers": w, "seconds": s} for w, s in ((1, 8.0), (4, 2.5))]
     assert cluster.efficiency(alone, alone[1]) == pytest.approx(0.8)
+
+
+def test_the_model_of_a_cluster_is_judged_by_what_it_has_not_seen():
+    """Two sizes are left out; where those take twice as long as the others say, the range gets wider."""
+    assert cluster.left_out([5, 1, 2, 3, 4, 4]) == [3, 5]
+    assert cluster.left_out([1, 2]) == [2]
+    assert cluster.left_out([1]) == []
+
+    def table(slower):
+        rows = []
+        for n in (20_000, 30_000, 50_000, 90_000, 160_000):
+            u = cluster.units(50 * n, n)
+            base = {"trajectories": n, "units": u, "shards": int(u / 2e6) + 1, "state_bytes": 1e6, "sum_bytes": 1e6}
+            for w in (1, 2):
+                seconds = 2 * (3e-8 * u / w + 0.02 * base["shards"]) * (slower if n in (50_000, 160_000) else 1.0)
+                rows.append({**base, "workers": w, "seconds": seconds})
+        return {"scores": rows}
+
+    right, wrong = cluster.compare(table(1.0)), cluster.compare(table(2.0))
+    assert {line[-1] for line in right.lines} <= {"+0%", "-0%"}
+    assert [line[-1] for line in wrong.lines if "left out" in line[-2]] == ["-50%"] * 4
+    assert right.claims[1].holds
+    assert not wrong.claims[1].holds
+    told = [next(text for key, text in found.settings.items() if "100 workers" in key) for found in (right, wrong)]
+    low, high = zip(*(map(float, re.search(r"between (\d+) and (\d+) s;", text).groups()) for text in told))
+    far = cluster.far_away()
+    truth = 4 * (3e-8 * far["units"] / 100 + 0.02 * far["shards"])
+    assert low[0] - 1 <= truth <= high[0] + 1
+    assert low[1] < low[0]
+    assert high[1] > high[0]
 
 
 def test_mistakes_count_sure_false_edges_and_reversals():

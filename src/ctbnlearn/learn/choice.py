@@ -51,16 +51,19 @@ def chains_stick(obs: Observations | TableScan) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
     if all(v.n_states < MANY_STATES for v in obs.variables):
         return False
-    seen = obs.select(spread_out(obs)) if obs.n_trajectories > LOOKED_AT else obs.part(0, obs.n_trajectories)
-    rich = [(v, s) for v, s in zip(obs.variables, seen.observations().series) if v.n_states >= MANY_STATES]
+    seen = obs.select(spread_out(obs))
+    rich = [(v, s) for v, s in zip(obs.variables, seen.series) if v.n_states >= MANY_STATES]
     return any(describe_variable(v.name, v.states, s, len(s.values)).sticky for v, s in rich)
 
 
-def spread_out(obs: Observations | TableScan, most: int = LOOKED_AT) -> IntArray:
-    """Numbers of some trajectories, in short runs of neighbours by name: of files, few parts are read."""
+def spread_out(obs: Observations | TableScan) -> IntArray:
+    """Numbers of some trajectories, in short runs of neighbours by name, so that few parts of files are read."""
+    n = obs.n_trajectories
+    if n <= LOOKED_AT:
+        return np.arange(n)
     order = canonical_order(obs.ids) if isinstance(obs, Observations) else None
-    first = np.linspace(0, obs.n_trajectories - RUN, most // RUN).astype(np.int64)
-    ranks = (first[:, None] + np.arange(RUN)).reshape(-1)
+    first = np.linspace(0, n - RUN, LOOKED_AT // RUN).astype(np.int64)
+    ranks = np.unique(first[:, None] + np.arange(RUN))
     return ranks if order is None else np.array(order)[ranks]
 
 
@@ -77,12 +80,13 @@ def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) ->
 def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None) -> Method:
     """Sampling where its foretold cost is bounded and chains move, else blocks.
 
-    Sampling alone knows interventions, and learns observation models along with the network.
+    Sampling alone knows interventions, and learns observation models along with the network. A scan may take as long as
+    it needs: sampling is exact, and gains from workers.
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
     if blocks_can(obs, rules) and chains_stick(obs):
         return Blocks()
-    alone = obs.interventions is not None or bool(learned_models(obs))
+    alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
     return Sampling() if alone or foretold_seconds(obs) <= most else Blocks()

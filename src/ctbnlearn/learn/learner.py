@@ -87,8 +87,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
     device : {"auto", "cpu", "gpu"}
-        Where EM computes; "auto" takes an accelerator where jax finds one. Complete data use it from some hundred
-        variables on. Sampling runs on processors.
+        Where EM and blocks compute; "auto" takes an accelerator where jax finds one. Complete data use it from some
+        hundred variables on. Sampling runs on processors, and so do blocks of a scan or of an `executor`.
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
@@ -107,11 +107,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         the same (but `max_iter` and `sweeps` may be raised, other than for random starts). Where nothing was kept yet,
         learn from the beginning.
     executor : None, int, dask.distributed.Client or concurrent.futures.Executor
-        Who samples: threads of this process, that many processes, a cluster, or any executor. The answer is the same,
-        bit for bit. EM runs in this process.
+        Who samples, or fits blocks: threads of this process, that many processes, a cluster, or any executor. The
+        answer is the same, bit for bit. EM runs in this process.
     memory : int, str or None
-        Memory that sampling may take over all its processes, in bytes or as "4GB": what does not fit is read anew, or
-        laid on disk (TMPDIR). Default: half of what is free.
+        Memory that sampling or blocks may take over all processes, in bytes or as "4GB": what does not fit is read
+        anew, or laid on disk (TMPDIR). Default: half of what is free.
 
     Attributes
     ----------
@@ -338,7 +338,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.required,
             self.exogenous,
             self.adjust_for,
-            [] if isinstance(data, TableScan) else never_changing(data),
+            never_changing(data),
         )
 
     def _tell_exogenous(self, rules: EdgeRules) -> None:
