@@ -82,8 +82,14 @@ def client(cluster):
 def split(request, monkeypatch):
     """The data in one piece, or in shards."""
     if request.param == "in shards":
-        monkeypatch.setattr(shards, "SHARD_UNITS", 1500)
+        cut(monkeypatch)
     return request.param == "in shards"
+
+
+def cut(monkeypatch, units=1500):
+    """Small shards."""
+    monkeypatch.setattr(shards, "SHARD_UNITS", units)
+    monkeypatch.setattr(block_shards, "LEAST", 1)
 
 
 def learn(data, executor=None, **more):
@@ -138,7 +144,7 @@ def test_many_candidates_are_screened_shard_by_shard(monkeypatch):
     """More candidates than are looked at pair by pair."""
     net = cl.random_network(14, 2, rng=1)
     obs = cl.observe(cl.simulate(net, 40, horizon=4.0, rng=2), n_times=6, rng=3)
-    monkeypatch.setattr(shards, "SHARD_UNITS", 12_000)
+    cut(monkeypatch, 12_000)
     assert shards.n_shards(40, 14, obs.n_values) > 1
     same(learn(obs, 2), learn(obs))
 
@@ -180,7 +186,7 @@ def run_with_kills(obs, executor, pids, most):
 
 
 def test_processes_that_are_killed(obs, monkeypatch):
-    monkeypatch.setattr(shards, "SHARD_UNITS", 1500)
+    cut(monkeypatch)
     at_work = []
 
     def new():
@@ -192,13 +198,13 @@ def test_processes_that_are_killed(obs, monkeypatch):
 
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_dask_workers_that_are_killed(obs, monkeypatch, cluster, client, kills):
-    monkeypatch.setattr(shards, "SHARD_UNITS", 1500)
+    cut(monkeypatch)
     with distributed.Client(cluster) as other:
         run_with_kills(obs, lambda: client, lambda: list(other.run(os.getpid, on_error="ignore").values()), kills)
 
 
 def test_bad_data_of_a_shard_are_told_by_name(monkeypatch, client):
-    monkeypatch.setattr(shards, "SHARD_UNITS", 20)
+    cut(monkeypatch, 20)
     table = pa.table({"id": [1, 1, 2, 2, 3, 3], "time": [0.0, 1.0] * 3, "a": ["off", "on", "on", "off", "off", "on"]})
     two = table.append_column("b", pa.array(["on", "off"] * 3))
     obs = cl.read_table(two, trajectory="id")

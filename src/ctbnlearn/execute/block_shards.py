@@ -22,6 +22,7 @@ from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence, Totals
 from ctbnlearn.inference.device import Device
 
 PROCESSOR = Device("cpu", "float64", None)
+LEAST = 256  # trajectories of a shard: compiled loops work on many side by side
 ROOM = 1 << 28  # bytes of results that are waited for at a time
 
 
@@ -38,7 +39,7 @@ class BlockShards:
 
     def __init__(self, data: Any, workers: Workers, limit: int) -> None:
         self.data, self.workers = data, workers
-        self.shards = make_shards(data, workers, limit, lambda part: part)
+        self.shards = make_shards(data, workers, limit, lambda part: part, LEAST)
         self._runs: list[str] = []
 
     @property

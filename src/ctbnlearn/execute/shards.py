@@ -109,12 +109,15 @@ def canonical_order(ids: Sequence[Any]) -> list[int] | None:
     return None if all(a < b for a, b in zip(order, order[1:])) else order
 
 
-def make_shards(data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather) -> Shards:
+def make_shards(
+    data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather, least: int = 1
+) -> Shards:
     """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at.
 
-    Observations are put near the workers as what `made` makes of them.
+    Observations are put near the workers as what `made` makes of them; a shard has `least` trajectories or more.
     """
-    bounds = shard_bounds(data.n_trajectories, n_shards(data.n_trajectories, len(data.variables), data.n_values))
+    count = n_shards(data.n_trajectories, len(data.variables), data.n_values)
+    bounds = shard_bounds(data.n_trajectories, max(1, min(count, data.n_trajectories // least)))
     sources, names = [], []
     for low, high in zip(bounds, bounds[1:]):
         part = data.part(low, high)
