@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.prepare import prepare_table
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -68,6 +69,26 @@ def test_a_scan_reads_what_read_table_reads(tmp_path, text, row_group_size):
     np.testing.assert_array_equal(scan.end, expected.end)
     np.testing.assert_array_equal(scan.start, expected.start)
     assert scan.sha256 != cl.scan_table(tmp_path / "[01].parquet", **OPTIONS).sha256
+
+
+@pytest.mark.parametrize("row_group_size", [1, 2, 3, 100])
+def test_a_scan_sees_what_never_changes(tmp_path, row_group_size):
+    """Constants, seen now and then; and what differs only between two row groups, or beside blanks."""
+    table = pa.table(
+        {
+            "id": [1, 1, 1, 2, 2, 2],
+            "time": [0.0, 1.0, 2.0] * 2,
+            "sex": ["f", None, "f", "m", "m", None],
+            "arm": ["a", "a", "a", "b", "b", "b"],
+            "late": ["x", "x", "y", "y", "y", "y"],
+            "beside": ["x", None, "y", "y", None, "y"],
+            "measured": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
+    noise = {"measured": cl.GaussianNoise(variance=0.5, values=(-1, 1))}
+    scan = cl.scan_table(tmp_path, trajectory="id", noise=noise)
+    assert never_changing(scan) == never_changing(cl.read_table(table, trajectory="id", noise=noise)) == [0, 1]
 
 
 def test_scattered_trajectories_are_refused_then_repaired(tmp_path):

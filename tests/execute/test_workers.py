@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Executor as AnyExecutor
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +104,44 @@ def test_a_worker_that_is_killed_costs_nothing_but_time():
     folder = who._scratch.folder
     who.close()
     assert not folder.exists()
+
+
+ORPHANS = """
+import time
+from ctbnlearn.execute.local import Processes
+
+if __name__ == "__main__":
+    who = Processes(2)
+    who.map(time.sleep, [(0.2,), (0.2,)], ["a", "b"])
+    print(*who.pids(), flush=True)
+    time.sleep(600)
+"""
+
+
+def there(pid):
+    """Whether a process runs; one that has ended but was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    """Also where that is killed and has no time to say so."""
+    (tmp_path / "script.py").write_text(ORPHANS)
+    with subprocess.Popen([sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, text=True) as started:
+        pids = [int(pid) for pid in started.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(map(there, pids))
+        started.kill()
+    until = time.monotonic() + 60
+    while any(map(there, pids)) and time.monotonic() < until:
+        time.sleep(0.1)
+    left = [pid for pid in pids if there(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
 
 
 def test_work_that_kills_its_worker_every_time_is_named(monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import re
 import time
 
 import numpy as np
@@ -166,15 +168,51 @@ def test_growth_is_the_exponent_of_time():
     assert scaling._growth(rows) == pytest.approx(2.5)
 
 
+def cluster_rows(slower=1.0):
+    """What would be measured if the model were right, but for the sizes that it does not see."""
+    rows = []
+    for n in cluster.SIZES:
+        u, shards = cluster.units(50 * n, n), n // 10_000
+        factor = slower if n in (50_000, 120_000) else 1.0
+        for by, w in (("processes", 1), ("processes", 2), ("dask", 2)):
+            spent = {
+                "worker_seconds": factor * 2 * 3e-8 * u,
+                "own_seconds": factor * 0.02 * (shards + 1),
+            }
+            base = {"trajectories": n, "units": u, "shards": shards, "state_bytes": 1e6, "sum_bytes": 1e6}
+            seconds = spent["worker_seconds"] / w + spent["own_seconds"]
+            rows.append({**base, "by": by, "workers": w, "seconds": seconds, **spent})
+    return rows
+
+
 def test_the_model_of_a_cluster_finds_the_costs_again():
-    rows = [
-        {"units": u, "shards": int(u / 1e6), "workers": w, "seconds": 2 * (3e-8 * u / w + 0.02 * int(u / 1e6))}
-        for u in (2e6, 8e6, 3e7)
-        for w in (1, 2, 4)
-    ]
-    np.testing.assert_allclose(cluster.fit(rows), [3e-8, 0.02], rtol=1e-6)
-    alone = [{"trajectories": 9, "workers": w, "seconds": s} for w, s in ((1, 8.0), (4, 2.5))]
+    rows = cluster_rows()
+    costs = cluster.fit(rows)
+    np.testing.assert_allclose(costs.workers, [3e-8], rtol=1e-6)
+    np.testing.assert_allclose(costs.own, [0.01, 0.01], rtol=1e-6)
+    assert [cluster.clock(row, costs) for row in rows] == pytest.approx([row["seconds"] for row in rows])
+    alone = [{"trajectories": 9, "by": "dask", "workers": w, "seconds": s} for w, s in ((1, 8.0), (4, 2.5))]
     assert cluster.efficiency(alone, alone[1]) == pytest.approx(0.8)
+    assert cluster.processor_seconds([os.getpid()]) == pytest.approx(time.process_time(), abs=0.5)
+
+
+def test_the_model_of_a_cluster_is_judged_by_what_it_has_not_seen():
+    """Two sizes are left out; where those take twice as long as the others say, the range gets wider."""
+    assert cluster.left_out([5, 1, 2, 3, 4, 4]) == [3, 5]
+    assert cluster.left_out([1, 2]) == [2]
+    assert cluster.left_out([1]) == []
+    right, wrong = (cluster.compare({"scores": cluster_rows(slower)}) for slower in (1.0, 2.0))
+    assert {line[-1] for line in right.lines} <= {"+0%", "-0%"}
+    assert [line[-1] for line in wrong.lines if "left out" in line[-2]] == ["-50%"] * 6
+    assert right.claims[1].holds
+    assert not wrong.claims[1].holds
+    told = [next(text for key, text in found.settings.items() if "100 workers" in key) for found in (right, wrong)]
+    low, high = zip(*(map(float, re.search(r"between (\d+) and (\d+) s;", text).groups()) for text in told))
+    far = cluster.far_away()
+    truth = 4 * (3e-8 * far["units"] / 100 + 0.01 * far["shards"] + 0.01)
+    assert low[0] - 1 <= truth <= high[0] + 1
+    assert low[1] < low[0]
+    assert high[1] > high[0]
 
 
 def test_mistakes_count_sure_false_edges_and_reversals():

@@ -11,6 +11,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
+from ctbnlearn.learn import block_fit
+from ctbnlearn.learn import learner as learner_module
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.remaining import Countdown, rounds_left, seconds_left
 
@@ -82,8 +84,6 @@ def test_steps_bear_a_countdown_and_the_last_none(monkeypatch):
 
 
 def test_blocks_tell_of_every_round_and_whether_all_has_settled(monkeypatch):
-    from ctbnlearn.learn import block_fit
-
     def told():
         events = []
         learner = cl.StructureLearner(inference="blocks", progress=events.append).fit(observations())
@@ -123,8 +123,10 @@ def test_how_values_were_measured_is_part_of_one_fit():
     assert [event.seconds for event in events] == sorted(event.seconds for event in events)
 
 
-def test_levels_that_chains_do_not_agree_on_are_not_called_converged():
+def test_levels_that_chains_do_not_agree_on_are_not_called_converged(monkeypatch):
     events = []
+    monkeypatch.setattr(learner_module, "NOISE_ALONE", cl.Sampling(chains=2, sweeps=16))
+    monkeypatch.setattr(learner_module, "MEASURED", 1.0)
     with pytest.warns(ConvergenceWarning, match="how values were measured"):
         learner = measured_by_levels(4, events)
     assert not learner.converged_

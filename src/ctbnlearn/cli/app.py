@@ -55,9 +55,9 @@ FORMAT = typer.Option(metavar="FORMAT", help="auto, wide, events, pyctbn or pyag
 START = typer.Option(metavar="COLUMN|NUMBER|DATE", help="Start of the trajectories. Default: their first row.")
 END = typer.Option(metavar="COLUMN|NUMBER|DATE", help="End of the trajectories. Default: their last row.")
 SORT = typer.Option("--sort", help="Sort rows by time. Default: refuse rows that are out of order.")
-WORKERS = typer.Option("--workers", metavar="N", min=1, help="Sample in so many processes. Default: in threads.")
+WORKERS = typer.Option("--workers", metavar="N", min=1, help="Learn in so many processes. Default: in threads.")
 DASK = typer.Option(
-    "--dask", metavar="ADDRESS", help="Sample on the Dask cluster whose scheduler is there. Default: here."
+    "--dask", metavar="ADDRESS", help="Learn on the Dask cluster whose scheduler is there. Default: here."
 )
 CONFIG = typer.Option(
     metavar="FILE.toml", help="Settings by name, as these options; [learner] has all the others. Default: none."

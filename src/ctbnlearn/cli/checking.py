@@ -17,7 +17,7 @@ from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
 from ctbnlearn.execute.shards import n_shards, shard_bounds
-from ctbnlearn.inference.methods import Sampling, as_method
+from ctbnlearn.inference.methods import Blocks, Sampling, as_method
 from ctbnlearn.learn.choice import choose_method, foretold_seconds
 from ctbnlearn.result.manifest import n_rows
 from ctbnlearn.structure.parent_sets import MOST_LISTED
@@ -57,7 +57,7 @@ def check_values(data: Paths | Observations | TableScan, learner: Mapping[str, A
     if not isinstance(data, Paths) and isinstance(method, Sampling):
         memory, seconds = _sampling_cost(data, method, learner)
     else:
-        data = data.read() if isinstance(data, TableScan) else data
+        data = data.read() if isinstance(data, TableScan) and not isinstance(method, Blocks) else data
         memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
     told = describe(data) if isinstance(data, Observations) else None
     return {
@@ -131,7 +131,9 @@ def _changes(series: Series) -> int:
     return int(((state[1:] != state[:-1]) & (who[1:] == who[:-1])).sum())
 
 
-def _cost(data: Paths | Observations, span: float, changes: list[int], max_parents: Any) -> tuple[int, float]:
+def _cost(
+    data: Paths | Observations | TableScan, span: float, changes: list[int], max_parents: Any
+) -> tuple[int, float]:
     """Bytes and seconds of a fit, roughly: cells of the time grid x nodes x joint states of the parents."""
     cards = [v.n_states for v in data.variables]
     n, s = len(cards), max(cards)

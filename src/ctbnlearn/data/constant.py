@@ -9,9 +9,10 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
+from ctbnlearn.data.table_scan import TableScan
 
 
-def never_changing(data: Paths | Observations) -> list[int]:
+def never_changing(data: Paths | Observations | TableScan) -> list[int]:
     """Numbers of the variables that were seen exactly and never differ within a trajectory.
 
     None where no variable was ever seen to change: such data tell nothing of what can.
@@ -25,6 +26,8 @@ def never_changing(data: Paths | Observations) -> list[int]:
     n = len(data.variables)
     if isinstance(data, Paths):
         still = [i for i in range(n) if not (data.nodes == i).any()]
+    elif isinstance(data, TableScan):
+        still = data.still
     else:
         still = [i for i, s in enumerate(data.series) if isinstance(s.noise, ExactStates) and not _changes(s)]
     return still if len(still) < n else []

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.columns import Column, Spec, decode
 from ctbnlearn.data.frames import FrameSource
 from ctbnlearn.data.messages import first_line, shown
-from ctbnlearn.data.noise import ThresholdNoise
+from ctbnlearn.data.noise import ExactStates, ThresholdNoise
 from ctbnlearn.data.roles import Roles
-from ctbnlearn.data.rows import read_rows
+from ctbnlearn.data.rows import Rows, read_rows
 from ctbnlearn.data.source import ALL, Cells, Source, is_blank
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -78,6 +78,8 @@ class Labels:
     places: list[str] = field(default_factory=list)
     ordered: bool = False
     seen: int = 0  # of a column of numbers: how many there are
+    changes: bool = False  # whether a trajectory has two of them
+    last: tuple[Any, str] | None = None  # trajectory and label of the last one seen
 
     def add(self, table: Source, column: str, cells: Cells) -> None:
         """Those of a row group; of categories also those that do not occur, for their order."""
@@ -92,6 +94,17 @@ class Labels:
             if counts[k] and not self.counts[at]:
                 self.places[at] = table.place(int(np.argmax(cells.codes == k)), column)
             self.counts[at] += int(counts[k])
+
+    def look_for_changes(self, cells: Cells, there: BoolArray, rows: Rows) -> None:
+        """Whether a trajectory has two labels in a row group, or one in this and another in the one before."""
+        at = np.flatnonzero(there)
+        if self.changes or not at.size:
+            return
+        code, who = cells.codes[at], rows.who[at]
+        first, last = ((rows.ids[who[k]], str(cells.labels[code[k]]).strip()) for k in (0, -1))
+        inside = (code[1:] != code[:-1]) & (who[1:] == who[:-1])
+        cut = self.last is not None and self.last[0] == first[0] and self.last[1] != first[1]
+        self.changes, self.last = bool(inside.any()) or cut, last
 
     def column(self, name: str, missing: frozenset[str], spec: Spec) -> tuple[Column, int]:
         """Variable and observation model, checked as if all rows were there; and the number of values seen."""
@@ -119,6 +132,8 @@ class Index:
         Windows.
     columns, values
         Per variable, and the number of values seen of it.
+    still
+        Numbers of the variables that were seen exactly and never differ within a trajectory.
     sha256
         Of all that was read.
     """
@@ -131,6 +146,7 @@ class Index:
     end: FloatArray
     columns: list[Column]
     values: list[int]
+    still: list[int]
     sha256: str
 
 
@@ -181,6 +197,7 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
                     told.add(table, spec.name, cells)
                     blank = [is_blank(x, missing) and str(x).strip() not in declared[spec.name] for x in cells.labels]
                     there = ~np.array([*blank, True])[cells.codes]
+                    told.look_for_changes(cells, there, rows)
                 seen += np.add.reduceat(there.astype(np.int64), at)
             runs.append(
                 (
@@ -203,8 +220,13 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
         column, count = labels[spec.name].column(f"{where}, column {spec.name!r}", missing, spec)
         columns.append(column)
         values.append(count)
+    still = [
+        i
+        for i, (spec, column) in enumerate(zip(specs, columns))
+        if isinstance(column.noise, ExactStates) and not labels[spec.name].changes
+    ]
     joined = [_concatenated([run[k] for run in runs]) for k in range(len(runs[0]))]
-    return _merge(paths, roles, joined, columns, values, digest.hexdigest())
+    return _merge(paths, roles, joined, columns, values, still, digest.hexdigest())
 
 
 def _names(ids: Sequence[Any]) -> NDArray[Any]:
@@ -231,6 +253,7 @@ def _merge(
     runs: Sequence[NDArray[Any]],
     columns: list[Column],
     values: list[int],
+    still: list[int],
     sha256: str,
 ) -> Index:
     """Join what row groups have cut in two; the rest must stand in one place."""
@@ -269,7 +292,7 @@ def _merge(
         windows.append(np.where(np.isnan(told), default if given is None or isinstance(given, str) else given, told))
     plain = ids[at].tolist()
     return Index(
-        plain, file[at], first[at], np.add.reduceat(length, at), windows[0], windows[1], columns, values, sha256
+        plain, file[at], first[at], np.add.reduceat(length, at), windows[0], windows[1], columns, values, still, sha256
     )
 
 

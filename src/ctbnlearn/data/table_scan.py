@@ -53,6 +53,7 @@ class TableScan:
         self.n_values = sum(index.values)
         self.values_per_variable = list(index.values)
         self.noise: tuple[NoiseModel, ...] = tuple(column.noise for column in index.columns)
+        self.still = list(index.still)
         self.sha256 = index.sha256
 
     @property

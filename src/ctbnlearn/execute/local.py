@@ -6,7 +6,8 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from threading import Lock
+from multiprocessing.connection import wait
+from threading import Lock, Thread
 from typing import Any, final
 
 from ctbnlearn.errors import ExecutionError
@@ -108,6 +109,19 @@ class Threads(OnThisMachine):
         super().close()
 
 
+def _begin(threads: int) -> None:
+    """Hold this process to some threads, and end it with the one that started it, however that ends."""
+    limit_threads(threads)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
 @final
 class Processes(OnThisMachine):
     """Processes that are started for the run, each held to its share of the processors.
@@ -126,7 +140,7 @@ class Processes(OnThisMachine):
 
     def _new(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.count, context, initializer=limit_threads, initargs=(share(self.count),))
+        return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(share(self.count),))
 
     def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Future[Any] | None, int]:
         pool, generation = self._pool, self._generation

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 Key = tuple[str, int]  # run, and number of the object in it
 
 
@@ -49,9 +47,9 @@ class Memo:
 
 
 def n_bytes(value: Any) -> int:
-    """Bytes of all arrays in an object made of tuples."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
+    """Bytes of all arrays in an object made of tuples, or what it says itself."""
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
     return sum(map(n_bytes, value)) if isinstance(value, (tuple, list)) else 0
 
 

@@ -8,7 +8,7 @@ pure functions of a shard, the present paths of its trajectories, and parameters
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any, NamedTuple, Protocol
 
@@ -109,13 +109,19 @@ def canonical_order(ids: Sequence[Any]) -> list[int] | None:
     return None if all(a < b for a, b in zip(order, order[1:])) else order
 
 
-def make_shards(data: Any, workers: Workers, limit: int) -> Shards:
-    """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at."""
-    bounds = shard_bounds(data.n_trajectories, n_shards(data.n_trajectories, len(data.variables), data.n_values))
+def make_shards(
+    data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather, least: int = 1
+) -> Shards:
+    """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at.
+
+    Observations are put near the workers as what `made` makes of them; a shard has `least` trajectories or more.
+    """
+    count = n_shards(data.n_trajectories, len(data.variables), data.n_values)
+    bounds = shard_bounds(data.n_trajectories, max(1, min(count, data.n_trajectories // least)))
     sources, names = [], []
     for low, high in zip(bounds, bounds[1:]):
         part = data.part(low, high)
-        sources.append(workers.put(gather(part)) if isinstance(part, Observations) else part)
+        sources.append(workers.put(made(part)) if isinstance(part, Observations) else part)
         names.append(f"trajectories {data.ids[low]!r} to {data.ids[high - 1]!r}")
     return Shards(uuid.uuid4().hex, bounds, sources, names, limit)
 

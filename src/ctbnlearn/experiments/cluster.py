@@ -1,20 +1,29 @@
 """Sampling by several workers: time a sweep against workers and size, bytes moved, and what a cluster would take.
 
-Chains whose data lie in shards, as in `learn`, with processes of this machine for workers. The cost of a sweep is
-modelled by two terms, fitted by non-negative least squares on relative errors,
+Chains whose data lie in shards, as in `learn`, with processes of this machine for workers, started by us or by Dask.
+The processor time of a sweep is modelled in two parts, each fitted by non-negative least squares on relative errors:
 
-    seconds = work x chains x units / workers + piece x chains x shards
+    workers  = work x chains x units                        what workers do side by side
+    this one = piece x chains x shards + sweep x chains     what the process they answer to does by itself
 
-units being observations, paths and five times the jumps: what workers do side by side, and what this process does for
-every shard: hand it out, take its sums, add them up. The largest data are left out of the fit: they tell how wrong it
-is.
+units being observations, paths and five times the jumps. The clock shows workers / number + this one, where every
+process has a processor of its own; clocks of a machine that others use tell less than processor time. Two sizes are
+left out of the fits, the largest and the middle one: they tell how wrong these are. What a cluster would take is told
+as a range: from the least to the most that fits without any one of their points foretell, each side wider by the
+largest error on the points left out, and on the upper side by the time that all bytes take on a slow network, one after
+the other.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -28,24 +37,78 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NODES, ROWS, HORIZON, CHAINS = 10, 5, 4.0, 2
-SIZES = (20_000, 40_000, 80_000, 160_000)
-SWEEPS = 4
+SIZES = (20_000, 30_000, 50_000, 80_000, 120_000)
+SWEEPS, REPEATS = 2, 2  # sweeps timed together, and how often: the least counts, as others use the machine
+NETWORK = 125e6  # bytes a second of a slow one
 FAR = {"workers": 100, "observations": 1e9, "chains": 4, "sweeps": 200}
 
 
+class Costs(NamedTuple):
+    """Seconds of workers per unit, and of this process per shard and sweep; all of one chain."""
+
+    workers: Any
+    own: Any
+
+
 def plan(options: Options) -> list[Cell]:
-    """One cell per size and number of workers, up to one a processor."""
+    """One cell per size and number of workers, up to one a processor; with Dask, as many as there are processors."""
     from ctbnlearn.execute.limits import processors
 
-    sizes = (20_000, 40_000) if options.quick else SIZES
+    sizes, sweeps, repeats = ((20_000, 40_000), 1, 1) if options.quick else (SIZES, SWEEPS, REPEATS)
     counts = [w for w in (1, 2, 4, 8, 16) if w <= processors()]
-    return [{"trajectories": n, "workers": w, "sweeps": 1 if options.quick else SWEEPS} for n in sizes for w in counts]
+    kinds = [("processes", w) for w in counts]
+    if find_spec("distributed") is not None:
+        kinds.append(("dask", counts[-1]))
+    return [
+        {"trajectories": n, "by": by, "workers": w, "sweeps": sweeps, "repeats": repeats}
+        for n in sizes
+        for by, w in kinds
+    ]
+
+
+def left_out(sizes: Collection[int]) -> list[int]:
+    """Sizes that the fit does not see: the largest and, of five or more, the middle one."""
+    order = sorted(set(sizes))
+    return [] if len(order) < 2 else order[-1:] if len(order) < 5 else [order[len(order) // 2], order[-1]]
+
+
+@contextmanager
+def started(by: str, count: int) -> Iterator[tuple[Any, Any]]:
+    """Workers, and a function that tells their process ids."""
+    from ctbnlearn.execute.cluster import Cluster
+    from ctbnlearn.execute.local import Processes
+
+    if by == "processes":
+        own = Processes(count)
+        try:
+            yield own, own.pids
+        finally:
+            own.abandon()
+        return
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield Cluster(client), lambda: list(client.run(os.getpid).values())
+
+
+def processor_seconds(pids: Sequence[int]) -> float:
+    """Processor time that processes have taken so far; NaN where the system does not tell."""
+    total = 0
+    try:
+        for pid in pids:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return float("nan")
 
 
 def run(cell: Cell, options: Options) -> Tables:
     """Time some sweeps of chains by so many processes."""
     from ctbnlearn.data.observations import observe
-    from ctbnlearn.execute.local import Processes
     from ctbnlearn.execute.memo import n_bytes
     from ctbnlearn.execute.path_store import ShardedPaths
     from ctbnlearn.learn.chain import Chain
@@ -57,28 +120,33 @@ def run(cell: Cell, options: Options) -> Tables:
     net = protocol.draw_network(0, NODES)
     obs = observe(simulate(net, cell["trajectories"], horizon=HORIZON, rng=1), n_times=ROWS, rng=2)
     rules = EdgeRules.build(obs.names, 2, None, None, None, None)
-    workers = Processes(cell["workers"])
-    try:
+    with started(cell["by"], cell["workers"]) as (workers, pids):
         task = make_task(obs, rules, Scoring(structure_prior="sparse"), [None] * NODES, "learn", workers)
         chains = [Chain(task, seed, workers) for seed in np.random.SeedSequence(0).spawn(CHAINS)]
         steps = ChainSteps(task, workers)
         steps.run(chains, "settle", 2)  # compiled code is loaded, first paths are behind
-        began = time.perf_counter()
-        steps.run(chains, "advance", 1, cell["sweeps"])
-        spent = (time.perf_counter() - began) / cell["sweeps"]
+        times = []
+        for _ in range(cell["repeats"]):
+            before = np.array([time.perf_counter(), processor_seconds(pids()), time.process_time()])
+            steps.run(chains, "advance", 1, cell["sweeps"])
+            after = np.array([time.perf_counter(), processor_seconds(pids()), time.process_time()])
+            times.append((after - before) / cell["sweeps"])
         one = chains[0].paths
         assert isinstance(one, ShardedPaths)
         states = sum(n_bytes(state) for state in workers.fetch(one.states))
         sums = 8 * (len(chains[0].pools.dwell) + len(chains[0].pools.moves) + chains[0].starts.size)
-    finally:
-        workers.abandon()
-    shards = len(one.states)
+        shards = len(one.states)
+    least = np.min(times, axis=0)
+    if np.isnan(least[1]):
+        least[1] = max(least[0] - least[2], 0.0) * cell["workers"]
     row: Row = {
-        **{key: cell[key] for key in ("trajectories", "workers")},
+        **{key: cell[key] for key in ("trajectories", "by", "workers")},
         "observations": obs.n_values,
         "shards": shards,
         "units": units(obs.n_values, obs.n_trajectories),
-        "seconds": spent,
+        "seconds": least[0],
+        "worker_seconds": least[1],
+        "own_seconds": least[2],
         "state_bytes": CHAINS * states,
         "sum_bytes": CHAINS * shards * sums,
     }
@@ -91,15 +159,34 @@ def units(n_values: float, n_trajectories: float) -> float:
     return n_values + paths + 5.0 * min(0.5 * n_values, 4.0 * paths)
 
 
-def features(row: Row, chains: float = CHAINS) -> list[float]:
-    """Terms of the model."""
-    return [chains * row["units"] / row["workers"], chains * row["shards"]]
+def fit(rows: list[Row]) -> Costs:
+    """Costs of workers and of this process, each from its own processor time."""
+    work = _least_squares([(row["units"],) for row in rows], [row["worker_seconds"] for row in rows])
+    return Costs(work, _least_squares([(row["shards"], 1.0) for row in rows], [row["own_seconds"] for row in rows]))
 
 
-def fit(rows: list[Row]) -> Any:
-    """Seconds per unit and per piece of work."""
-    seconds = np.array([row["seconds"] for row in rows])
-    return nnls(np.array([features(row) for row in rows]) / seconds[:, None], np.ones(len(rows)))[0]
+def _least_squares(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> Any:
+    spent = np.asarray(seconds, float)[:, None]
+    return nnls(CHAINS * np.asarray(terms, float) / spent, np.ones(len(spent)))[0]
+
+
+def foretell(row: Row, costs: Costs, chains: float = CHAINS) -> tuple[float, float]:
+    """Processor seconds a sweep of all workers, and of this process."""
+    work = chains * float(row["units"] * costs.workers[0])
+    return work, chains * float(np.dot((row["shards"], 1.0), costs.own))
+
+
+def clock(row: Row, costs: Costs, chains: float = CHAINS) -> float:
+    """Seconds a sweep where every process has a processor of its own."""
+    work, own = foretell(row, costs, chains)
+    return work / row["workers"] + own
+
+
+def spread(rows: list[Row], row: Row, chains: float) -> tuple[float, float]:
+    """Least and most seconds that fits without any one of the rows foretell."""
+    fits = [fit(rows[:k] + rows[k + 1 :]) for k in range(len(rows))] if len(rows) > 2 else [fit(rows)]
+    found = [clock(row, costs, chains) for costs in fits]
+    return min(found), max(found)
 
 
 def far_away() -> Row:
@@ -111,87 +198,124 @@ def far_away() -> Row:
 
 
 def draw(tables: Tables) -> Figure:
-    """Seconds a sweep against trajectories, and efficiency against workers."""
+    """Seconds a sweep against trajectories, by the clock and of processors."""
     from ctbnlearn.experiments.drawing import counts_axis, labels, legend, panels, seconds_axis
 
     rows = tables["scores"]
     figure, axes = panels(2, width=4.4)
-    for count, marker in zip(sorted(group(rows, "workers")), "os^Dv"):
-        here = sorted(select(rows, workers=count), key=lambda row: row["trajectories"])
-        axes[0].plot(
-            [r["trajectories"] for r in here], [r["seconds"] for r in here], marker=marker, label=f"{count} workers"
-        )
-    for size in sorted(group(rows, "trajectories")):
-        here = sorted(select(rows, trajectories=size), key=lambda row: row["workers"])
-        axes[1].plot([r["workers"] for r in here], [efficiency(rows, r) for r in here], marker="o", label=f"{size:,}")
-    counts_axis(axes[0], [row["trajectories"] for row in rows])
-    seconds_axis(axes[0])
-    axes[1].set_ylim(0, 1.2)
-    labels(axes[0], "trajectories", "seconds a sweep")
-    labels(axes[1], "workers", "efficiency")
-    for ax in axes:
+    kinds = sorted({(row["by"] == "dask", row["workers"], row["by"]) for row in rows})
+    for (_, count, by), marker in zip(kinds, "os^Dvp"):
+        here = sorted(select(rows, workers=count, by=by), key=lambda row: row["trajectories"])
+        size, name = [r["trajectories"] for r in here], f"{count} {'Dask workers' if by == 'dask' else 'processes'}"
+        axes[0].plot(size, [r["seconds"] for r in here], marker=marker, label=name)
+        line = axes[1].plot(size, [r["worker_seconds"] for r in here], marker=marker, label=f"{name}: workers")[0]
+        own = [r["own_seconds"] for r in here]
+        axes[1].plot(size, own, marker=marker, ls=":", color=line.get_color(), label=f"{name}: this process")
+    for ax, name in zip(axes, ("seconds a sweep, by the clock", "seconds of processors a sweep")):
+        counts_axis(ax, [row["trajectories"] for row in rows])
+        seconds_axis(ax)
+        labels(ax, "trajectories", name)
         legend(ax)
     return figure
 
 
 def efficiency(rows: list[Row], row: Row) -> float:
-    """Time of one worker over that of all together."""
-    alone = select(rows, trajectories=row["trajectories"], workers=1)
+    """Time of one worker over that of all together, by the clock."""
+    alone = select(rows, trajectories=row["trajectories"], workers=1, by=row["by"])
     return mean(alone, "seconds") / row["seconds"] / row["workers"] if alone else float("nan")
 
 
 def compare(tables: Tables) -> Comparison:
     """Times, bytes, the model and its error, and what it foretells."""
-    rows = tables["scores"]
-    largest = max(row["trajectories"] for row in rows)
-    kept = [row for row in rows if row["trajectories"] < largest] or rows
-    costs = fit(kept)
-    lines = []
+    rows = sorted(tables["scores"], key=lambda row: (row["by"] == "dask", row["trajectories"], row["workers"]))
+    unseen = left_out([row["trajectories"] for row in rows])
+    kept = {by: [r for r in rows if r["by"] == by and r["trajectories"] not in unseen] for by in group(rows, "by")}
+    costs = {by: fit(own) for by, own in kept.items()}
+    lines, errors = [], []
     for row in rows:
-        foretold = float(np.dot(features(row), costs))
+        foretold, spent = sum(foretell(row, costs[row["by"]])), row["worker_seconds"] + row["own_seconds"]
+        error = foretold / spent - 1
+        if row["trajectories"] in unseen:
+            errors.append(error)
         lines.append(
             (
+                row["by"],
                 row["trajectories"],
                 row["workers"],
                 row["shards"],
                 f"{row['seconds']:.3g}",
-                f"{efficiency(rows, row):.2f}",
+                f"{spent / row['seconds']:.2f}",
+                f"{row['worker_seconds']:.3g}",
+                f"{row['own_seconds']:.3g}",
                 f"{row['state_bytes'] / 1e6:.3g}",
                 f"{row['sum_bytes'] / 1e6:.3g}",
-                f"{foretold:.3g}" + (" (left out)" if row["trajectories"] == largest and len(kept) < len(rows) else ""),
+                f"{foretold:.3g}" + (" (left out)" if row["trajectories"] in unseen else ""),
+                f"{error:+.0%}",
             )
         )
-    errors = [
-        abs(float(np.dot(features(row), costs)) / row["seconds"] - 1) for row in rows if row["trajectories"] == largest
+    worst = max(map(abs, errors), default=0.0)
+    more = [
+        mean(select(rows, trajectories=r["trajectories"], workers=1, by=r["by"]), "worker_seconds")
+        / r["worker_seconds"]
+        for r in rows
+        if r["workers"] == 2 and r["by"] == "processes"
     ]
-    cluster = far_away()
-    terms = np.asarray(features(cluster, FAR["chains"]), float) * costs
-    per_sweep = float(terms.sum())
-    sums = max(row["sum_bytes"] / row["shards"] for row in rows) / CHAINS * cluster["shards"] * FAR["chains"]
-    two = [efficiency(rows, row) for row in rows if row["workers"] == 2]
+    clocks = [efficiency(rows, r) for r in rows if r["workers"] == 2 and r["by"] == "processes"]
     claims = [
         Claim(
-            "Two workers do nearly twice as much as one (efficiency 0.8 or more)",
-            bool(min(two) >= 0.8) if two else None,
-            "efficiency of two: " + (", ".join(f"{e:.2f}" for e in two) or "not run, for want of processors"),
+            "Two workers spend no more processor time on a sweep than one does (0.8 or more of it)",
+            bool(min(more) >= 0.8) if more else None,
+            "processor time of one over that of two: "
+            + (", ".join(f"{e:.2f}" for e in more) or "not run, for want of processors")
+            + "; efficiency by the clock: "
+            + ", ".join(f"{e:.2f}" for e in clocks),
         ),
         Claim(
-            "The model foretells the data left out within 30 %",
-            None if len(kept) == len(rows) else bool(max(errors) <= 0.3),
-            f"relative errors at {largest:,} trajectories: {', '.join(f'{e:.0%}' for e in errors)}",
+            "The model foretells the processor time of sizes left out of its fit within 30 %",
+            bool(worst <= 0.3) if errors else None,
+            f"relative errors at {', '.join(f'{n:,}' for n in unseen)} trajectories: "
+            + (", ".join(f"{e:+.0%}" for e in errors) or "nothing was left out"),
         ),
     ]
     settings = {
         "data": f"{NODES} variables, {ROWS} observations of each a trajectory; {CHAINS} chains",
-        "model": f"{costs[0]:.2g} s a unit and {costs[1]:.2g} s a piece of work",
-        f"{FAR['workers']} workers, {FAR['observations']:.0e} observations, {FAR['chains']} chains": (
-            f"foretold {per_sweep:.0f} s a sweep ({terms[0]:.0f} s of workers, {terms[1]:.0f} s of the process they "
-            f"answer to), {FAR['sweeps'] * per_sweep / 3600:.1f} h for {FAR['sweeps']} sweeps, "
-            f"{sums / 1e9:.1f} GB of sums a sweep; an extrapolation by far, from one machine without a network"
-        ),
+        "processors": "the table tells how many the run got; with fewer than workers, clocks say little",
+        **{
+            f"model of {by}": f"workers {c.workers[0]:.2g} s a unit; the process they "
+            f"answer to {c.own[0]:.2g} s a shard and {c.own[1]:.2g} s a sweep; of one chain"
+            for by, c in costs.items()
+        },
+        **dict(far_figures(rows, kept, costs, worst)),
     }
-    header = ("trajectories", "workers", "shards", "s a sweep", "efficiency", "states, MB", "sums, MB", "model, s")
+    header = (
+        *("workers are", "trajectories", "workers", "shards", "s a sweep", "processors got"),
+        *("s of workers", "s of this process", "states, MB", "sums, MB", "model, s of processors", "error"),
+    )
     return Comparison(header, lines, claims, settings)
+
+
+def far_figures(rows: list[Row], kept: dict[str, list[Row]], costs: dict[str, Costs], worst: float) -> Iterator[Any]:
+    """What a cluster would take, and what the range is."""
+    by = "dask" if "dask" in costs else "processes"
+    cluster, chains, hours = far_away(), FAR["chains"], FAR["sweeps"] / 3600
+    seconds, (work, own) = clock(cluster, costs[by], chains), foretell(cluster, costs[by], chains)
+    sums = max(row["sum_bytes"] / row["shards"] for row in rows) / CHAINS * cluster["shards"] * chains
+    states = max(row["state_bytes"] / row["units"] for row in rows) / CHAINS * cluster["units"] * chains
+    low, high = spread(kept[by], cluster, chains)
+    low, high = low / (1 + worst), high * (1 + worst) + (sums + states) / NETWORK
+    yield (
+        f"{FAR['workers']} workers, {FAR['observations']:.0e} observations, {chains} chains",
+        f"foretold {seconds:.0f} s a sweep ({work / cluster['workers']:.0f} s of workers, {own:.0f} s of the process "
+        f"they answer to), between {low:.0f} and {high:.0f} s; {seconds * hours:.1f} h for {FAR['sweeps']} sweeps, "
+        f"between {low * hours:.1f} and {high * hours:.1f} h; {sums / 1e9:.1f} GB of sums and {states / 1e9:.0f} GB of "
+        "states a sweep",
+    )
+    yield (
+        "range",
+        f"fits of {by} without each of their points in turn, wider by the largest error on those left out, and above "
+        f"by the time of all bytes on a network of {NETWORK / 1e6:.0f} MB/s; it knows nothing of slower machines, nor "
+        f"of more than {max(row['workers'] for row in rows)} workers, which were of one machine",
+    )
 
 
 EXPERIMENT = Experiment("cluster", "Sampling by several workers", plan, run, draw, compare, timed=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
@@ -25,7 +27,7 @@ class Totals(NamedTuple):
     Attributes
     ----------
     log_evidence : (n, B)
-        Log evidence of every trajectory.
+        Log evidence of every trajectory, or of all together, (n, 1).
     flow : (n, k, S)
         Expected moves over their rates.
     dwell : (n, S)
@@ -38,7 +40,58 @@ class Totals(NamedTuple):
     starts: FloatArray
 
 
-class BlockEvidence:
+class Evidence(ABC):
+    """What blocks are fitted to: sums over trajectories, wherever these are.
+
+    Attributes
+    ----------
+    cards
+        Number of states of every variable.
+    n_trajectories
+        How many there are.
+    """
+
+    cards: tuple[int, ...]
+    n_trajectories: int
+
+    @abstractmethod
+    def totals(self, members: IntArray, rates: FloatArray, start: FloatArray) -> Totals:
+        """Evaluate n blocks of equal shape.
+
+        Parameters
+        ----------
+        members : (n, m)
+            Variables of every block, with the same numbers of states in the same order.
+        rates : (n, k, S)
+            Rate of every move.
+        start : (n, S)
+            Initial distributions.
+        """
+
+    @abstractmethod
+    def score_sums(self, members: IntArray, rates: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums over trajectories of products of scores, (n, k * S, k * S), and of scores, (n, k * S)."""
+
+    @abstractmethod
+    def impossible(self, members: IntArray, rates: FloatArray, start: FloatArray) -> int | None:
+        """The first trajectory that cannot have happened, if there is one."""
+
+    @abstractmethod
+    def add_up(self, function: Callable[..., tuple[FloatArray, ...]], *arguments: Any) -> tuple[FloatArray, ...]:
+        """Arrays of function(evidence, *arguments), added up over all parts of the data."""
+
+    def score_products(self, members: IntArray, rates: FloatArray, start: FloatArray) -> FloatArray:
+        """Sums over trajectories of products of centred scores, (n, k * S, k * S).
+
+        A score is the gradient of a trajectory's log evidence by the logarithms of the rates. Their products stand for
+        minus the Hessian of the log evidence.
+        """
+        both, total = self.score_sums(members, rates, start)
+        return both - total[:, :, None] * total[:, None, :] / self.n_trajectories
+
+
+@final
+class BlockEvidence(Evidence):
     """Observations laid out for blocks of variables.
 
     Parameters
@@ -63,6 +116,7 @@ class BlockEvidence:
         for piece in pieces:
             self.log_scale[:, piece.trajectories] = piece.log_scale[:, : len(piece.trajectories)]
         data = [(piece.dt, piece.likelihood, len(piece.trajectories)) for piece in pieces]
+        self.nbytes = self.log_scale.nbytes + sum(dt.nbytes + table.nbytes for dt, table, _ in data)
         self.chains: Loops | Batches
         if device.kind == "cpu":
             self.chains = Loops(self.cards, data, device)
@@ -74,19 +128,7 @@ class BlockEvidence:
     def totals(
         self, members: IntArray, rates: FloatArray, start: FloatArray, exits: FloatArray | None = None
     ) -> Totals:
-        """Evaluate n blocks of equal shape.
-
-        Parameters
-        ----------
-        members : (n, m)
-            Variables of every block, with the same numbers of states in the same order.
-        rates : (n, k, S)
-            Rate of every move.
-        start : (n, S)
-            Initial distributions.
-        exits : (n, S), optional
-            Exit rates where they exceed the sums of the rates.
-        """
+        """Evaluate n blocks of equal shape; `exits` (n, S) are exit rates where they exceed the sums of the rates."""
         n, exits = len(start), rates.sum(1) if exits is None else exits
         out = Totals(np.zeros((n, self.n_trajectories)), np.zeros_like(rates), *np.zeros((2, *start.shape)))
         for piece, numbers in enumerate(self.trajectories):
@@ -99,16 +141,21 @@ class BlockEvidence:
         out.log_evidence[:] += self.log_scale[members].sum(1)
         return out
 
-    def score_products(self, members: IntArray, rates: FloatArray, start: FloatArray) -> FloatArray:
-        """Sums over trajectories of products of centred scores, (n, k * S, k * S).
-
-        A score is the gradient of a trajectory's log evidence by the logarithms of the rates. Their products stand for
-        minus the Hessian of the log evidence.
-        """
+    def score_sums(self, members: IntArray, rates: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums over trajectories of products of scores, and of scores."""
         n, size = len(rates), rates[0].size
         both, total = np.zeros((n, size, size)), np.zeros((n, size))
         for piece in range(len(self.trajectories)):
             for some, products, sums in self.chains.scores(members, rates, start, piece):
                 both[some] += products
                 total[some] += sums
-        return both - total[:, :, None] * total[:, None, :] / self.n_trajectories
+        return both, total
+
+    def impossible(self, members: IntArray, rates: FloatArray, start: FloatArray) -> int | None:
+        """The first trajectory whose evidence is zero under some block."""
+        bad = np.flatnonzero(~np.isfinite(self.totals(members, rates, start).log_evidence).all(0))
+        return int(bad[0]) if bad.size else None
+
+    def add_up(self, function: Callable[..., tuple[FloatArray, ...]], *arguments: Any) -> tuple[FloatArray, ...]:
+        """All data are here."""
+        return function(self, *arguments)

@@ -12,7 +12,7 @@ from scipy.special import digamma
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.inference.ascent import Value, maximise
 from ctbnlearn.inference.block_chain import moves
-from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.inference.block_evidence import Evidence
 from ctbnlearn.structure.block_models import Quadratic, Sets, labels, prior_constant
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
@@ -75,7 +75,7 @@ class BlockFitter:
         Which edges are admitted; priors.
     """
 
-    evidence: BlockEvidence
+    evidence: Evidence
     cards: Sequence[int]
     alone: Sequence[FloatArray]
     start: Sequence[FloatArray]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.structure.block_models import Quadratic, Sets, labels, laplace
 
@@ -19,9 +21,32 @@ def product_scores(fitter: BlockFitter) -> FloatArray:
     """
     n, most = len(fitter.cards), max(fitter.cards)
     moved = most * (most - 1)
-    sums = np.zeros((4, n * (most - 1), n * moved))
+    kinds = [
+        Kind(np.array(some), fitter.alone_rates(some), np.stack([fitter.start[i] for i in some]))
+        for some in fitter.by_shape([(i,) for i in range(n)])
+    ]
+    sums, level, cells = fitter.evidence.add_up(product_sums, kinds)
+    mean = level / max(float(cells), 1.0)
+    spread = sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
+    out = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, moved).sum((1, 3))
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+class Kind(NamedTuple):
+    """Variables of equal shape, each a block of its own: their numbers, rates (n, k, S) and initial distributions."""
+
+    nodes: IntArray
+    rates: FloatArray
+    start: FloatArray
+
+
+def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums over cells: products of shares and excess moves (4, n * .., n * moves), shares (n * .., 1), and cells."""
+    n, most = len(evidence.cards), max(evidence.cards)
+    sums = np.zeros((4, n * (most - 1), n * most * (most - 1)))
     level, cells = np.zeros((n * (most - 1), 1)), 0
-    for excess, share in _cells_alone(fitter):
+    for excess, share in _cells_alone(evidence, kinds):
         squares = excess**2
         sums[0] += share @ excess.T
         sums[1] += share @ squares.T
@@ -29,26 +54,18 @@ def product_scores(fitter: BlockFitter) -> FloatArray:
         sums[3] += squares.sum(1)
         level += share.sum(1, keepdims=True)
         cells += share.shape[1]
-    mean = level / max(cells, 1)
-    spread = sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
-    out = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, moved).sum((1, 3))
-    np.fill_diagonal(out, 0.0)
-    return out
+    return sums, level, np.array(float(cells))
 
 
-def _cells_alone(fitter: BlockFitter) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _cells_alone(evidence: BlockEvidence, kinds: Sequence[Kind]) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Per piece of the trajectories: excess moves (n * moves, cells), and shares of states but one (n * .., cells)."""
-    n, most = len(fitter.cards), max(fitter.cards)
-    kinds = fitter.by_shape([(i,) for i in range(n)])
-    for piece, span in enumerate(fitter.evidence.spans):
+    n, most = len(evidence.cards), max(evidence.cards)
+    for piece, span in enumerate(evidence.spans):
         real = span.reshape(-1) > 0
         excess = np.zeros((n, most * (most - 1), real.sum()), np.float32)
         share = np.zeros((n, most - 1, real.sum()), np.float32)
-        for kind in kinds:
-            nodes = np.array(kind)
-            rates = fitter.alone_rates(kind)
-            start = np.stack([fitter.start[i] for i in kind])
-            for some, flow, dwell in fitter.evidence.chains.by_cell(nodes[:, None], rates, start, piece):
+        for nodes, rates, start in kinds:
+            for some, flow, dwell in evidence.chains.by_cell(nodes[:, None], rates, start, piece):
                 own = np.moveaxis(rates[some][..., None] * (flow - dwell[:, :, None]), 0, 3)
                 own = own.reshape(len(some), own.shape[1] * own.shape[2], -1)[..., real]
                 excess[nodes[some], : own.shape[1]] = own

@@ -11,8 +11,12 @@ import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.block_evidence import BlockEvidence
+from ctbnlearn.execute.block_shards import BlockShards
+from ctbnlearn.execute.local import Threads
+from ctbnlearn.execute.workers import Workers
+from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.methods import Blocks
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
@@ -60,7 +64,7 @@ class Found:
 
 
 def fit_blocks(
-    obs: Observations,
+    obs: Observations | TableScan,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -70,14 +74,53 @@ def fit_blocks(
     progress: Progress,
     callback: Callable[[int, float], Any] | None = None,
     checkpoint: Checkpoint | None = None,
+    workers: Workers | None = None,
+    limit: int = 1 << 62,
 ) -> Found:
-    """Learn by blocks; parameters are those of `StructureLearner`, `initial` None to learn the initial distribution."""
+    """Learn by blocks; parameters are those of `StructureLearner`, `initial` None to learn the initial distribution.
+
+    Parameters
+    ----------
+    obs, rules, scoring, possible, method, initial
+        What is learned from, in canonical order, and how.
+    device
+        An accelerator takes observations in memory; on a processor they are in shards.
+    progress, callback, checkpoint
+        Told of every round.
+    workers, limit
+        Who works on shards, and how many bytes of them each may keep; default: this process.
+    """
     check_states(obs, method)
+    if device.kind != "cpu":
+        assert isinstance(obs, Observations)
+        return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
+    whoever = workers or Threads()
+    shards = BlockShards(obs, whoever, limit)
+    try:
+        return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
+    finally:
+        shards.close()
+        if workers is None:
+            whoever.close()
+
+
+def _fit(
+    obs: Observations | TableScan,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    method: Blocks,
+    initial: Sequence[FloatArray] | None,
+    where: Device | BlockShards,
+    progress: Progress,
+    callback: Callable[[int, float], Any] | None,
+    checkpoint: Checkpoint | None,
+) -> Found:
     size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"
     progress.tell("start", f"{size}: each variable by itself")
     saved = None if checkpoint is None else checkpoint.load()
     gained: list[float]
-    fitter, starts = make_fitter(obs, rules, scoring, possible, method, initial, device)
+    fitter, starts = make_fitter(obs, rules, scoring, possible, method, initial, where)
     if saved is None:
         found, gained = screen(fitter, lambda text: progress.tell("pairs", text)), []
         nodes = [NodeSearch({}, frozenset())] * len(rules.names)
@@ -102,7 +145,7 @@ def fit_blocks(
     return Found(sets, weights, edges, tables, starts, tuple(gained), settled)
 
 
-def check_states(obs: Observations, method: Blocks) -> None:
+def check_states(obs: Observations | TableScan, method: Blocks) -> None:
     """Raise where even a pair of variables has too many joint states."""
     largest = sorted(obs.variables, key=lambda v: -v.n_states)[:2]
     if prod(v.n_states for v in largest) > method.states:
@@ -114,19 +157,24 @@ def check_states(obs: Observations, method: Blocks) -> None:
 
 
 def make_fitter(
-    obs: Observations,
+    obs: Observations | TableScan,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
     method: Blocks,
     initial: Sequence[FloatArray] | None,
-    device: Device,
+    where: Device | BlockShards,
 ) -> tuple[BlockFitter, list[FloatArray]]:
-    """Fit every variable by itself; also the expected number of starts in each of its states."""
-    alone, mean_rates = fit_decoupled(obs, possible)
+    """Fit every variable by itself, on a device or in shards; also the expected number of starts in its states."""
+    alone, mean_rates = fit_decoupled(obs, possible, where if isinstance(where, BlockShards) else None)
     cards = [v.n_states for v in obs.variables]
     fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members :]
-    evidence = BlockEvidence(obs, float(fast.sum()), device)
+    evidence: Evidence
+    if isinstance(where, BlockShards):
+        evidence = where.lay_out(float(fast.sum()))
+    else:
+        assert isinstance(obs, Observations)
+        evidence = BlockEvidence(obs, float(fast.sum()), where)
     off = [~np.eye(c, dtype=bool) for c in cards]
     free = [o if p is None else o & p for o, p in zip(off, possible)]
     start = [np.full(c, 1.0 / c) for c in cards] if initial is None else list(initial)

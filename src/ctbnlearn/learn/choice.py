@@ -11,9 +11,13 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
+from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.description import MANY_STATES, describe_variable
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
+from ctbnlearn.execute.shards import canonical_order
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.noise_draws import learned_models
 from ctbnlearn.structure.problem import EdgeRules
@@ -25,6 +29,7 @@ UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observatio
 NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
 COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
 USUAL_SWEEPS = 200
+LOOKED_AT, RUN = 1000, 50  # trajectories that tell how often variables move, and how many of them are neighbours
 
 
 def sweep_seconds(n_variables: int, n_trajectories: int, n_values: float, moves: float | None = None) -> float:
@@ -44,15 +49,27 @@ def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors:
 
 def chains_stick(obs: Observations | TableScan) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
-    if not isinstance(obs, Observations):
+    if all(v.n_states < MANY_STATES for v in obs.variables):
         return False
-    rich = [(v, s) for v, s in zip(obs.variables, obs.series) if v.n_states >= MANY_STATES]
+    seen = obs.select(spread_out(obs))
+    rich = [(v, s) for v, s in zip(obs.variables, seen.series) if v.n_states >= MANY_STATES]
     return any(describe_variable(v.name, v.states, s, len(s.values)).sticky for v, s in rich)
 
 
+def spread_out(obs: Observations | TableScan) -> IntArray:
+    """Numbers of some trajectories, in short runs of neighbours by name, so that few parts of files are read."""
+    n = obs.n_trajectories
+    if n <= LOOKED_AT:
+        return np.arange(n)
+    order = canonical_order(obs.ids) if isinstance(obs, Observations) else None
+    first = np.linspace(0, n - RUN, LOOKED_AT // RUN).astype(np.int64)
+    ranks = np.unique(first[:, None] + np.arange(RUN))
+    return ranks if order is None else np.array(order)[ranks]
+
+
 def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) -> bool:
-    """Whether blocks take such data: in memory, without interventions, and no block that is needed is too large."""
-    if not isinstance(obs, Observations) or obs.interventions is not None:
+    """Whether blocks take such data: without interventions, and no block that is needed is too large."""
+    if obs.interventions is not None:
         return False
     cards, method = [v.n_states for v in obs.variables], Blocks()
     needed = [] if rules is None else [[i, *required] for i, required in enumerate(rules.required)]
@@ -63,7 +80,8 @@ def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) ->
 def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None) -> Method:
     """Sampling where its foretold cost is bounded and chains move, else blocks.
 
-    Sampling alone reads a scan by parts and knows interventions; it learns observation models along with the network.
+    Sampling alone knows interventions, and learns observation models along with the network. A scan may take as long as
+    it needs: sampling is exact, and gains from workers.
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()

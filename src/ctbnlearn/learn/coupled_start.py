@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.inference.methods import Blocks
 from ctbnlearn.learn.chain import Task
-from ctbnlearn.learn.choice import blocks_can, chains_stick
+from ctbnlearn.learn.choice import blocks_can, chains_stick, spread_out
 from ctbnlearn.learn.progress import Progress
-
-MOST_TRAJECTORIES = 1000
 
 
 class CoupledStart(NamedTuple):
@@ -34,7 +30,7 @@ def coupled_start(data: Any, task: Task, models: Mapping[str, NoiseModel], progr
     from ctbnlearn.inference.device import Device
     from ctbnlearn.learn.blocks import fit_blocks
 
-    some = np.unique(np.linspace(0, data.n_trajectories - 1, MOST_TRAJECTORIES).astype(int))
+    some = spread_out(data)
     progress.tell("start", f"{len(some)} trajectories: a network to start from")
     known = data.select(some).with_noise(models)
     given = task.initial

@@ -1,15 +1,17 @@
-"""Sampling by whatever workers there are, within the memory there is."""
+"""Sampling and blocks by whatever workers there are, within the memory there is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ctbnlearn.arrays import BoolArray
+from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.execute.executors import as_workers
 from ctbnlearn.execute.local import Threads
 from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes, spills
-from ctbnlearn.inference.methods import Sampling
+from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.methods import Blocks, Sampling
+from ctbnlearn.learn.blocks import Found, fit_blocks
 from ctbnlearn.learn.chain import Task
 from ctbnlearn.learn.checkpoint import Checkpoint
 from ctbnlearn.learn.progress import Progress
@@ -46,3 +48,28 @@ def sampled(
     workers.close()
     progress.end(found.agreed, "stopped before the chains agreed")
     return task, found
+
+
+def by_blocks(
+    learner: Any,
+    data: Any,
+    rules: EdgeRules,
+    scoring: Scoring,
+    possible: Sequence[BoolArray | None],
+    start: Sequence[FloatArray] | None,
+    method: Blocks,
+    device: Device,
+    progress: Progress,
+    checkpoint: Checkpoint | None,
+) -> Found:
+    """Learn by blocks as a `StructureLearner` asks for it."""
+    workers = as_workers(learner.executor)
+    try:
+        limit = memory_budget(learner.memory) // (1 if workers.local else workers.count)
+        given = rules, scoring, possible, method, start, device, progress, learner.callback
+        found = fit_blocks(in_order(data), *given, checkpoint, workers, limit)
+    except BaseException:
+        workers.abandon()
+        raise
+    workers.close()
+    return found

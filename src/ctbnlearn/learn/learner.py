@@ -88,8 +88,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
     device : {"auto", "cpu", "gpu"}
-        Where EM computes; "auto" takes an accelerator where jax finds one. Complete data use it from some hundred
-        variables on. Sampling runs on processors.
+        Where EM and blocks compute; "auto" takes an accelerator where jax finds one. Complete data use it from some
+        hundred variables on. Sampling runs on processors, and so do blocks of a scan or of an `executor`.
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
@@ -108,11 +108,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         the same (but `max_iter` and `sweeps` may be raised, other than for random starts). Where nothing was kept yet,
         learn from the beginning.
     executor : None, int, dask.distributed.Client or concurrent.futures.Executor
-        Who samples: threads of this process, that many processes, a cluster, or any executor. The answer is the same,
-        bit for bit. EM runs in this process.
+        Who samples, or fits blocks: threads of this process, that many processes, a cluster, or any executor. The
+        answer is the same, bit for bit. EM runs in this process.
     memory : int, str or None
-        Memory that sampling may take over all its processes, in bytes or as "4GB": what does not fit is read anew, or
-        laid on disk (TMPDIR). Default: half of what is free.
+        Memory that sampling or blocks may take over all processes, in bytes or as "4GB": what does not fit is read
+        anew, or laid on disk (TMPDIR). Default: half of what is free.
 
     Attributes
     ----------
@@ -319,7 +319,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                     f"{spoken('inference', '--inference')} to sampling"
                 )
             elif isinstance(self.inference_, Blocks):
-                data = data.read() if isinstance(data, TableScan) else data
                 self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_, progress)
             else:
                 assert isinstance(self.inference_, Iterated)
@@ -341,7 +340,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.required,
             self.exogenous,
             self.adjust_for,
-            [] if isinstance(data, TableScan) else never_changing(data),
+            never_changing(data),
         )
 
     def _tell_exogenous(self, rules: EdgeRules, progress: Progress) -> None:
@@ -489,7 +488,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_blocks(
         self,
-        data: Observations,
+        data: Observations | TableScan,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -498,19 +497,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         progress: Progress,
     ) -> None:
         from ctbnlearn.inference.device import Device
-        from ctbnlearn.learn.blocks import fit_blocks
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.distributed import by_blocks
 
-        data, measured = self._fit_noise_alone(data, scoring, possible, progress)
-        where = Device.find(self.device, "float32" if self.precision == "auto" else self.precision)
+        measured = True
+        if isinstance(data, Observations):
+            data, measured = self._fit_noise_alone(data, scoring, possible, progress)
+        here = self.executor is None and isinstance(data, Observations)
+        where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
         kept: Any = nullcontext()
         if self.checkpoint is not None:
             given = {**run_settings(self), "device": where.kind, "precision": where.precision}
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
-            found = fit_blocks(
-                data, rules, scoring, possible, method, start, where, progress, self.callback, checkpoint
-            )
+            found = by_blocks(self, data, rules, scoring, possible, start, method, where, progress, checkpoint)
         self._set_weights(rules, found.sets, found.weights, found.edges)
         self._set_network(
             data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)
