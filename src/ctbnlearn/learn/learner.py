@@ -529,6 +529,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray
     ) -> None:
+        if not np.isfinite(edges).all():
+            raise ParameterError(
+                "the weights of parent sets came out as no numbers: a prior, or what a checkpoint holds, is too "
+                "extreme; set a milder prior, or learn from the beginning"
+            )
         self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []
         self.parent_set_weights_: list[FloatArray] = []
