@@ -178,6 +178,18 @@ def test_check_says_what_was_understood(run, tmp_path):
     assert os.listdir(tmp_path) == ["d.csv"]
 
 
+def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 3, (300, 4))  # neighbours are unrelated: chains would be stuck, blocks are taken
+    lines = [f"{k // 6},{k % 6}," + ",".join(map(str, row)) for k, row in enumerate(cells)]
+    (tmp_path / "d.csv").write_text("id,time,a,b,c,d\n" + "\n".join(lines) + "\n")
+    (tmp_path / "must.csv").write_text("source,target\na,d\nb,d\nc,d\n")  # 81 joint states: too many for a block
+    free = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json")[1])
+    bound = ["--required", tmp_path / "must.csv", "--max-parents", 3]
+    held = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json", *bound)[1])
+    assert (free["inference"], held["inference"]) == ("blocks", "sampling")
+
+
 def test_check_points_at_what_never_changes(run, tmp_path):
     (tmp_path / "d.csv").write_text("id,time,sex,job\n1,0,f,0\n1,1,f,1\n2,0,m,1\n2,4,m,0\n")
     _, out, _ = run("learn", tmp_path / "d.csv", "--check")
