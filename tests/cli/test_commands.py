@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -188,6 +189,15 @@ def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
     bound = ["--required", tmp_path / "must.csv", "--max-parents", 3]
     held = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json", *bound)[1])
     assert (free["inference"], held["inference"]) == ("blocks", "sampling")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["small", "complete", "complete, forty states"])
+def test_check_foretells_memory(shape):
+    folder = Path(__file__).parents[2] / "benchmarks"
+    code = f"import sys, json; sys.path.insert(0, {str(folder)!r}); import memory; print(memory.measure({shape!r})['ratio'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.7 < float(done.stdout.splitlines()[-1]) < 1.3
 
 
 def test_check_points_at_what_never_changes(run, tmp_path):

@@ -32,10 +32,10 @@ CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parent
 PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
 PASSES = 3  # of them in a fit
 # Memory of the whole command, its report included, as benchmarks/memory.py measures it.
-LOADED = {"complete": 360e6, "sampling": 250e6, "blocks": 590e6, "exact": 570e6, "star": 680e6, "mean_field": 680e6}
+LOADED = {"complete": 360e6, "sampling": 220e6, "blocks": 590e6, "exact": 570e6, "star": 850e6, "mean_field": 850e6}
 PAIRS_LOADED = 600e6  # complete data of many variables, all pairs of parents
 CELL_BYTES = 900  # per rate of the largest parent sets: its draws, and the table of it in the report
-GRID_COPIES = 2.5  # of the time grid of blocks
+GRID_COPIES = 2.0  # of the time grid, and of what star keeps
 AT_ONCE = 120_000  # cells x variables in work at a time
 KEPT_BYTES = 1 << 30  # path posteriors that are kept
 MOST_JOINT_STATES = 256  # joint states of a node's candidates up to which all are listed
@@ -166,7 +166,7 @@ def _cost(
     seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
     if isinstance(method, Factorised):
         grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
-        own = grid + 2 * min(paths, KEPT_BYTES) + work
+        own = GRID_COPIES * (grid + 2 * min(paths, KEPT_BYTES) + work)
     else:  # joint chains of few variables, on a grid of all
         points = data.n_trajectories * (1 + bucket(int(data.n_values / n / data.n_trajectories) + 2))
         own = 16 * data.n_values + GRID_COPIES * 8 * points * n * s

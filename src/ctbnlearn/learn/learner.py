@@ -341,7 +341,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         if self.trajectory is None and self.time is None:
             raise ParameterError(
                 f"fit needs Paths or Observations, not {type(frame).__name__}; make them with read_paths or "
-                'read_table, or name the columns of a data frame, as in StructureLearner(trajectory="patient", time="year")'
+                'read_table, or name the columns of a data frame: StructureLearner(trajectory="patient", time="year")'
             )
         return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time)
 
