@@ -195,7 +195,7 @@ def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
 @pytest.mark.parametrize("shape", ["small", "complete", "complete, forty states"])
 def test_check_foretells_memory(shape):
     folder = Path(__file__).parents[2] / "benchmarks"
-    code = f"import sys, json; sys.path.insert(0, {str(folder)!r}); import memory; print(memory.measure({shape!r})['ratio'])"
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import memory; print(memory.measure({shape!r})['ratio'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0.7 < float(done.stdout.splitlines()[-1]) < 1.3
 
