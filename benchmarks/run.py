@@ -14,7 +14,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-SECTIONS = ("complete_data", "simulation", "exact_inference", "mixture_weights", "sampling", "incomplete_data", "scale")
+SECTIONS = (
+    "complete_data",
+    "simulation",
+    "exact_inference",
+    "mixture_weights",
+    "sampling",
+    "incomplete_data",
+    "scale",
+    "memory",
+)
 
 
 def main() -> None:

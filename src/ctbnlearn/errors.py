@@ -5,7 +5,10 @@ All errors derive from :class:`CtbnlearnError`; each message says what is wrong,
 
 
 class CtbnlearnError(ValueError):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose; its message stands on one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))
 
 
 class DataError(CtbnlearnError):

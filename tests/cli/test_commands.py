@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -177,6 +178,27 @@ def test_check_says_what_was_understood(run, tmp_path):
     assert found["memory_bytes"] > 0
     assert found["seconds"] > 0
     assert os.listdir(tmp_path) == ["d.csv"]
+
+
+def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 3, (300, 4))  # neighbours are unrelated: chains would be stuck, blocks are taken
+    lines = [f"{k // 6},{k % 6}," + ",".join(map(str, row)) for k, row in enumerate(cells)]
+    (tmp_path / "d.csv").write_text("id,time,a,b,c,d\n" + "\n".join(lines) + "\n")
+    (tmp_path / "must.csv").write_text("source,target\na,d\nb,d\nc,d\n")  # 81 joint states: too many for a block
+    free = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json")[1])
+    bound = ["--required", tmp_path / "must.csv", "--max-parents", 3]
+    held = json.loads(run("learn", tmp_path / "d.csv", "--check", "--json", *bound)[1])
+    assert (free["inference"], held["inference"]) == ("blocks", "sampling")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["small", "complete", "complete, forty states"])
+def test_check_foretells_memory(shape):
+    folder = Path(__file__).parents[2] / "benchmarks"
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import memory; print(memory.measure({shape!r})['ratio'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.7 < float(done.stdout.splitlines()[-1]) < 1.3
 
 
 def test_check_points_at_what_never_changes(run, tmp_path):

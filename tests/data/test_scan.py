@@ -161,3 +161,13 @@ def test_bad_tables(tmp_path):
         with pytest.raises(DataError, match=what):
             prepare_table(tmp_path / "v.parquet", tmp_path / "w", trajectory="id")
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(("name", "other"), [("id", ["q", "q"]), ("a", [1, 2])])
+def test_files_whose_types_differ_are_refused(tmp_path, name, other):
+    good = {"id": [1, 1, 2, 2], "time": [0.0, 1.0, 0.0, 1.0], "a": ["x", "y", "x", "y"]}
+    pq.write_table(pa.table(good), tmp_path / "t.parquet")
+    odd = {"id": [3, 3], "time": [0.0, 1.0], "a": ["x", "y"], name: other}
+    pq.write_table(pa.table(odd), tmp_path / "u.parquet")
+    with pytest.raises(DataError, match=rf"'{name}'.*text.*numbers"):
+        cl.scan_table(tmp_path, trajectory="id")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import comb
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,25 @@ from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
 from ctbnlearn.execute.shards import n_shards, shard_bounds
-from ctbnlearn.inference.methods import Blocks, Sampling, as_method
-from ctbnlearn.learn.choice import choose_method, foretold_seconds
+from ctbnlearn.inference.grid import bucket
+from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
+from ctbnlearn.learn.choice import foretold_seconds
+from ctbnlearn.learn.complete import number_of_sets
+from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.result.manifest import n_rows
 from ctbnlearn.structure.parent_sets import MOST_LISTED
+from ctbnlearn.structure.problem import EdgeRules
 
 # A fit from incomplete data on two cores, measured from 5 to 100 variables and 40 to 1000 trajectories; very rough.
 COMPILE_SECONDS = 12.0
 CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parents x state, in a whole fit
 PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
 PASSES = 3  # of them in a fit
-PROGRAM_BYTES = 600_000_000
+# Memory of the whole command, its report included, as benchmarks/memory.py measures it.
+LOADED = {"complete": 360e6, "sampling": 220e6, "blocks": 590e6, "exact": 570e6, "star": 850e6, "mean_field": 850e6}
+PAIRS_LOADED = 600e6  # complete data of many variables, all pairs of parents
+CELL_BYTES = 900  # per rate of the largest parent sets: its draws, and the table of it in the report
+GRID_COPIES = 2.0  # of the time grid, and of what star keeps
 AT_ONCE = 120_000  # cells x variables in work at a time
 KEPT_BYTES = 1 << 30  # path posteriors that are kept
 MOST_JOINT_STATES = 256  # joint states of a node's candidates up to which all are listed
@@ -36,8 +44,9 @@ SAMPLER_SECONDS = 14.0  # compilation, once on a machine
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
-def check_values(data: Paths | Observations | TableScan, learner: Mapping[str, Any]) -> dict[str, Any]:
+def check_values(data: Paths | Observations | TableScan, learner: StructureLearner) -> dict[str, Any]:
     """Everything `check_lines` prints, in JSON types."""
+    rules, method = learner._plan(data)
     complete = isinstance(data, Paths)
     span = float((data.end - data.start).sum())
     rows = None
@@ -53,12 +62,12 @@ def check_values(data: Paths | Observations | TableScan, learner: Mapping[str, A
             seen, jumps = seen_of_all[i], changes_of_all[i]
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
         variables.append({"name": v.name, "states": list(v.states), **entry})
-    method = None if isinstance(data, Paths) else as_method(learner.get("inference", "auto")) or choose_method(data)
     if not isinstance(data, Paths) and isinstance(method, Sampling):
         memory, seconds = _sampling_cost(data, method, learner)
     else:
         data = data.read() if isinstance(data, TableScan) and not isinstance(method, Blocks) else data
-        memory, seconds = _cost(data, span, [v["changes"] for v in variables], learner.get("max_parents"))
+        memory, seconds = _cost(data, span, [v["changes"] for v in variables], rules, method)
+    memory += int(CELL_BYTES * _largest_tables([v.n_states for v in data.variables], rules))
     told = describe(data) if isinstance(data, Observations) else None
     return {
         "complete": complete,
@@ -132,22 +141,20 @@ def _changes(series: Series) -> int:
 
 
 def _cost(
-    data: Paths | Observations | TableScan, span: float, changes: list[int], max_parents: Any
+    data: Paths | Observations | TableScan, span: float, changes: list[int], rules: EdgeRules, method: Method | None
 ) -> tuple[int, float]:
     """Bytes and seconds of a fit, roughly: cells of the time grid x nodes x joint states of the parents."""
     cards = [v.n_states for v in data.variables]
     n, s = len(cards), max(cards)
-    most = n - 1 if not isinstance(max_parents, int) else min(max_parents, n - 1)
-    n_sets = n * sum(comb(n - 1, k) for k in range(most + 1))
     if isinstance(data, Paths):
-        rows = data.n_transitions + data.n_trajectories
+        n_sets, rows = number_of_sets(rules), data.n_transitions + data.n_trajectories
         if n_sets > MOST_LISTED:  # one pass over all pairs of parents
             products = (n * (s - 1)) ** 2 * rows * n * (s**2 - 1)
             kept = min(4 * rows * n * (s + s**2), KEPT_BYTES)
-            return PROGRAM_BYTES + int(8 * rows * n + kept), COMPILE_SECONDS + PAIR_SECONDS / PASSES * products
-        return int(8 * (rows * n + n_sets * (most + 2))), 0.1 + (
-            rows * n + n_sets * s ** min(most, 30)
-        ) / COUNTING_SPEED
+            return int(PAIRS_LOADED + 8 * rows * n + kept), COMPILE_SECONDS + PAIR_SECONDS / PASSES * products
+        memory = LOADED["complete"] + rows * (80 + 20 * n) + 8 * n_sets * (rules.largest + 2)
+        return int(memory), 0.1 + (rows * n + n_sets * s ** min(rules.largest, 30)) / COUNTING_SPEED
+    assert method is not None
     joint = float(np.prod(np.array(cards, float))) / s
     pairs = 0.0
     fastest = max([c / span for c in changes], default=0.0) if span > 0 else 0.0
@@ -157,19 +164,33 @@ def _cost(
         joint = max(least, min(most_states, together // n))
         pairs = (n * (s - 1)) ** 2 * cells * n * (s**2 - 1)
     seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
-    grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
-    return PROGRAM_BYTES + int(grid + 2 * min(paths, KEPT_BYTES) + work), seconds
+    if isinstance(method, Factorised):
+        grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
+        own = GRID_COPIES * (grid + 2 * min(paths, KEPT_BYTES) + work)
+    else:  # joint chains of few variables, on a grid of all
+        points = data.n_trajectories * (1 + bucket(int(data.n_values / n / data.n_trajectories) + 2))
+        own = 16 * data.n_values + GRID_COPIES * 8 * points * n * s
+    return int(LOADED[method.name] + own), seconds
 
 
-def _sampling_cost(data: Observations | TableScan, method: Sampling, learner: Mapping[str, Any]) -> tuple[int, float]:
+def _sampling_cost(data: Observations | TableScan, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
     """Bytes over all processes and seconds of sampling, roughly."""
     most = max(v.n_states for v in data.variables)
     scanned = isinstance(data, TableScan)
     size = Size(data.n_trajectories, len(data.variables), most, data.n_values, scanned)
-    executor = learner.get("executor")
-    processes = executor if isinstance(executor, int) else 0
-    memory = foretold_bytes(size, method.chains, processes, memory_budget(learner.get("memory")))
-    return memory, SAMPLER_SECONDS + foretold_seconds(data, method.chains, max(processes, 2))
+    processes = learner.executor if isinstance(learner.executor, int) else 0
+    memory = foretold_bytes(size, method.chains, processes, memory_budget(learner.memory))
+    seconds = SAMPLER_SECONDS + foretold_seconds(data, method.chains, max(processes, 2))
+    return int(LOADED["sampling"]) + memory, seconds
+
+
+def _largest_tables(cards: Sequence[int], rules: EdgeRules) -> int:
+    """Rates of every variable under its largest set of parents, two at most, in all."""
+    total = 0
+    for i, card in enumerate(cards):
+        parents = sorted((cards[j] for j in rules.allowed[i]), reverse=True)[: min(2, rules.limit(i))]
+        total += card * card * prod(parents)
+    return total
 
 
 def _amount(n_bytes: float) -> str:

@@ -40,26 +40,13 @@ SOME = 200  # trajectories of a scan that are read to draw units like them
 def run_check(data: Path, settings: Settings, quiet: bool, as_json: bool) -> int:
     """Say what was understood of the data."""
     from ctbnlearn.cli.checking import check_lines, check_values
-    from ctbnlearn.data.constant import never_changing
-    from ctbnlearn.learn.limits import check_rates
-    from ctbnlearn.structure.problem import EdgeRules, check_transitions, exogenous_nodes
+    from ctbnlearn.learn.learner import StructureLearner
 
     with ProgressLines(quiet or as_json) as progress:
         columns = resolve_columns(data, settings.reading, progress.note)
         read, _ = _read(data, columns, progress)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}
-        for key in ("exogenous", "adjust_for"):
-            exogenous_nodes(settings.learner.get(key), read.names, key)
-        states, ordered = [v.states for v in read.variables], [v.ordered for v in read.variables]
-        check_transitions(settings.learner.get("transitions"), read.names, states, ordered)
-        if isinstance(read, Observations):
-            learner = {**settings.learner, **graphs}
-            keys = ("max_parents", "candidates", "forbidden", "required", "exogenous", "adjust_for")
-            most, allowed, banned, must, alone, adjusted = map(learner.get, keys)
-            still = never_changing(read)
-            rules = EdgeRules.build(read.names, most, allowed, banned, must, alone, adjusted, still)
-            check_rates(read.variables, rules)
-        found = check_values(read, settings.learner)
+        found = check_values(read, StructureLearner(**{**settings.learner, **graphs}))
     if as_json:
         print_json(found)
     elif not quiet:

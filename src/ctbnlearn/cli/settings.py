@@ -192,9 +192,8 @@ def _check_learner(path: Path, options: Mapping[str, Any]) -> None:
     """Raise unless all are parameters of the learner that a file can give."""
     from ctbnlearn.learn.learner import StructureLearner
 
-    known = sorted(
-        set(StructureLearner().get_params()) - {"callback", "random_state", "checkpoint", "resume", "executor", *GRAPHS}
-    )
+    outside = {"callback", "random_state", "checkpoint", "resume", "executor", "trajectory", "time", *GRAPHS}
+    known = sorted(set(StructureLearner().get_params()) - outside)
     for key in options:
         if key not in known:
             raise ParameterError(f"{path}, [learner]: unknown setting {key!r}; known: {', '.join(known)}")

@@ -15,6 +15,7 @@ from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.source import Cells, Source, no_date
 from ctbnlearn.errors import DataError
 
+UNREADABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
 LARGEST_EXACT = 2.0**53  # beyond it, neighbouring integers share a float
 
 
@@ -41,7 +42,9 @@ class FrameSource(Source):
             else:
                 at = self._frame.columns[self.columns.index(column)]
                 data = self._frame.get_column(at).to_arrow()  # 'select' would expand names such as '*'
-        except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as problem:
+        except BaseException as problem:
+            if not isinstance(problem, UNREADABLE) and type(problem).__name__ != "PanicException":  # polars' own
+                raise
             raise DataError(
                 f"{self.name}, column {column!r}: cannot be read ({first_line(problem)}); give it one "
                 "type, all text or all numbers"

@@ -112,6 +112,8 @@ class Labels:
             value = np.array([1.0 if self.seen else np.nan])
             return decode(LabelSource(name, missing, [name]), spec, spec.name, value, ALL), self.seen
         used = [k for k, count in enumerate(self.counts) if count]
+        if len({isinstance(label, str) for label, k in self.known.items() if self.counts[k]}) > 1:
+            raise DataError(f"{name} holds text in one file and numbers in another; give it one type in all of them")
         codes = np.array(used, np.int64)
         source = LabelSource(name, missing, [self.places[k] for k in used])
         found = decode(source, spec, spec.name, Cells(codes, list(self.known), False, self.ordered), ALL)

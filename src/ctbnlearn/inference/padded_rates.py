@@ -34,7 +34,7 @@ class PaddedRates:
     def __init__(self, rates: PathRates, padding: Padding = (1, 1), mean_field: bool = False) -> None:
         cards, sizes = rates.cards, rates.sizes
         n, widest = len(cards), max(cards)
-        most, tall = max(padding[0], max(map(len, rates.parents))), max(padding[1], max(sizes))
+        most, tall = max(1, padding[0], *map(len, rates.parents)), max(padding[1], max(sizes))
         table = np.zeros((n, tall, widest, widest))
         leave = np.zeros((n, tall, widest))
         index = np.full((n, most), n)

@@ -28,7 +28,7 @@ def query_grid(times: ArrayLike, start: FloatArray, ids: Sequence[Any]) -> Float
     n = len(start)
     try:
         grid = np.asarray(times, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         grid = np.full((), np.nan)
     if grid.ndim not in (1, 2) or (grid.ndim == 2 and len(grid) != n) or not np.isfinite(grid).all():
         raise ParameterError(f"times must be finite numbers of shape (n_times,) or ({n}, n_times)")

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.files import as_path, write_atomic
+from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import CheckpointError, ParameterError
@@ -205,9 +206,9 @@ class _Kept:
         home = as_path(folder, "keep a checkpoint in")
         try:
             home.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
+        except (OSError, ValueError) as problem:
             raise CheckpointError(
-                f"{home}: cannot keep a checkpoint there ({problem.strerror}); choose another"
+                f"{home}: cannot keep a checkpoint there ({first_line(problem)}); choose another"
             ) from None
         kept = cls(home, hashlib.sha256(given.encode()).hexdigest())
         if not resume:

@@ -22,7 +22,7 @@ from ctbnlearn.inference.methods import Blocks
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.learn.block_judge import Weighed
 from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
-from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.decoupled import fit_decoupled
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.result.rate_table import RateTable
@@ -126,7 +126,8 @@ def _fit(
         nodes = [NodeSearch({}, frozenset())] * len(rules.names)
     else:
         progress.tell("start", f"on from the checkpoint of round {saved.round}")
-        found, nodes, gained = unpack(saved)
+        with taking_up():
+            found, nodes, gained = unpack(saved)
     for turn in range(len(gained), method.rounds):
         blocks = next_blocks(fitter, found, nodes, method.members, method.states)
         if not blocks:

@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from ctbnlearn.data.files import as_path
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.errors import CheckpointError, LockedError
+from ctbnlearn.errors import CheckpointError, CtbnlearnError, LockedError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.manifest import fingerprint, plain
@@ -160,6 +161,20 @@ class Checkpoint:
         if other:
             was, now = (", ".join(f"{key}={side.get(key)}" for key in other) for side in (note["settings"], here))
             raise CheckpointError(f"{path}: this checkpoint was made with {was}, not {now}; {otherwise}")
+
+
+@contextmanager
+def taking_up() -> Iterator[None]:
+    """Inside, what a checkpoint holds becomes the state of a run; where it cannot, it was not kept by such a run."""
+    try:
+        yield
+    except CtbnlearnError:
+        raise
+    except Exception as problem:
+        raise CheckpointError(
+            f"the checkpoint does not hold the state of this run ({first_line(problem)}); remove it and learn from the "
+            "beginning"
+        ) from None
 
 
 def saved_round(folder: str | os.PathLike[str]) -> int | None:

@@ -109,7 +109,7 @@ class CTPC(FittedNetwork, BaseEstimator):
         number = isinstance(self.alpha, (int, float, np.number)) and not isinstance(self.alpha, bool)
         if not number or not 0 < self.alpha < 1:
             raise ParameterError(f"alpha must be a number between 0 and 1, not {self.alpha!r}")
-        if self.correction not in ("bonferroni", None):
+        if self.correction is not None and not (isinstance(self.correction, str) and self.correction == "bonferroni"):
             raise ParameterError(f'correction must be "bonferroni" or None, not {self.correction!r}')
         if self.max_separating is not None:
             whole(self.max_separating, "max_separating", 0)

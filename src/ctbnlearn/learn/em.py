@@ -185,6 +185,7 @@ class EM:
             Statistics(tuple(self.obs.variables), tuple(rates.parents), *tables),
             self.engine.restore(arrays, rates, self._effort),
         )
+        belief.update_rates(found.statistics)  # fails where these are not of such a belief
         history = History(tuple(arrays["history"].tolist()), tuple(phases))
         return EMState(belief, initial, found, history, n_iter, converged)
 

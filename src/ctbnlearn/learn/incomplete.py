@@ -17,7 +17,7 @@ from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.exact_paths import ExactPaths
 from ctbnlearn.inference.methods import Exact, Factorised, Iterated, MeanField
-from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.decoupled import fit_decoupled
 from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, EMState, Schedule
@@ -75,8 +75,11 @@ def fit_incomplete(
         alone, mean_rates = fit_decoupled(obs, possible)
     else:
         progress.tell("start", f"{size}: on from the checkpoint of round {saved.round}")
-        alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
-        rng = _generator(saved.state["random"])
+        with taking_up():
+            alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
+            rng = _generator(saved.state["random"])
+            if any(np.isnan(a).any() for a in saved.arrays.values()):
+                raise ValueError("not all of it are numbers")
     noise = NoiseSteps(obs)
     engine = _inference(obs, settings, alone, dense, noise.queries if noise.models else None)
     models = noise.arrays()
@@ -99,14 +102,16 @@ def fit_incomplete(
         return Saved(arrays, start, state.n_iter, {"em": kept, "random": plain(rng.bit_generator.state)})
 
     def unpack(saved: Saved) -> EMState:
-        noise.restore(engine, saved.arrays)
-        return em.restore(new_belief("uniform"), saved.arrays, saved.round, **saved.state["em"])
+        with taking_up():
+            noise.restore(engine, saved.arrays)
+            return em.restore(new_belief("uniform"), saved.arrays, saved.round, **saved.state["em"])
 
-    first = 0 if saved is None else saved.start
+    starts = method.n_init if method.initial == "random" and dense else 1
+    with taking_up():
+        first = 0 if saved is None else range(starts).index(saved.start)
     ended = None if checkpoint is None else checkpoint.load_best(first)
     best = None if ended is None else unpack(ended)
     initial = settings.initial_distribution or [np.full(c, 1 / c) for c in cards]
-    starts = method.n_init if method.initial == "random" and dense else 1
     kept = noise.arrays()
     for start in range(first, starts):
         if saved is not None and start == first:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
+from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.interface import spoken
@@ -113,6 +114,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     memory : int, str or None
         Memory that sampling or blocks may take over all processes, in bytes or as "4GB": what does not fit is read
         anew, or laid on disk (TMPDIR). Default: half of what is free.
+    trajectory, time : str or None
+        Columns of a data frame given to `fit`: the name of a row's trajectory, and its time ("time" unless said). Every
+        other column is a variable; `read_table` has the options for all else.
 
     Attributes
     ----------
@@ -203,6 +207,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         resume: bool = False,
         executor: Any = None,
         memory: Any = None,
+        trajectory: str | None = None,
+        time: str | None = None,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
@@ -225,6 +231,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self.resume = resume
         self.executor = executor
         self.memory = memory
+        self.trajectory = trajectory
+        self.time = time
 
     def __sklearn_clone__(self) -> StructureLearner:
         """A copy of the parameters; workers are shared, for they cannot be copied."""
@@ -260,7 +268,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         return cls(**{**settings, **others})
 
     def fit(
-        self, data: Paths | Observations | TableScan, y: Any = None, *, interventions: Any = None
+        self, data: Paths | Observations | TableScan | Any, y: Any = None, *, interventions: Any = None
     ) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
@@ -268,26 +276,25 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         ----------
         data
             `Paths` (complete), `Observations` (points in time, holes, noise), or what `scan_table` makes of files
-            larger than memory.
+            larger than memory. A pandas, polars or pyarrow data frame of points in time, if `trajectory` or `time`
+            names its columns.
         y
             Ignored; there for scikit-learn.
         interventions
             Table of when variables were set from outside, as `Observations.with_interventions` takes it.
         """
-        began = time.perf_counter()
-        method, mixture = self._check()
+        began = perf_counter()
+        _, mixture = self._check()
         progress = Progress(self.progress)
         if not isinstance(data, (Paths, Observations, TableScan)):
-            raise ParameterError(
-                f"fit needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
-            )
+            data = self._read(data)
         if isinstance(data, TableScan) and any(model.learned for model in data.noise):
             data = data.read()
         if interventions is not None:
             if isinstance(data, Paths):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
             data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
-        rules = self._edge_rules(data)
+        rules, method = self._plan(data)
         self._tell_exogenous(rules, progress)
         states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
         possible = check_transitions(self.transitions, data.names, states, ordered)
@@ -309,8 +316,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 progress.tell("note", "complete data are learned from in one pass: no checkpoint is kept")
             self._fit_complete(data, rules, scoring, possible, progress)
         else:
-            check_rates(data.variables, rules)
-            self.inference_ = method or (Star() if mixture is not None else choose_method(data, rules))
+            assert method is not None
+            self.inference_ = method
             if isinstance(self.inference_, Sampling):
                 self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_, progress)
             elif data.interventions is not None:
@@ -327,8 +334,17 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._fit_by_em(data, rules, scoring, possible, start, self.inference_, progress)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
-        self._record = FitRecord.of(self, data, time.perf_counter() - began)
+        self._record = FitRecord.of(self, data, perf_counter() - began)
         return self
+
+    def _read(self, frame: Any) -> Observations:
+        """Observations from a data frame whose columns the settings name."""
+        if self.trajectory is None and self.time is None:
+            raise ParameterError(
+                f"fit needs Paths or Observations, not {type(frame).__name__}; make them with read_paths or "
+                'read_table, or name the columns of a data frame: StructureLearner(trajectory="patient", time="year")'
+            )
+        return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time)
 
     def _edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
         """Which edges the settings admit among the variables of the data."""
@@ -342,6 +358,20 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             self.adjust_for,
             never_changing(data),
         )
+
+    def _plan(self, data: Paths | Observations | TableScan) -> tuple[EdgeRules, Method | None]:
+        """What `fit` would do, without doing it: the edges it would weigh, and how it would infer paths.
+
+        Settings are checked against the data as `fit` does; complete data need no inference.
+        """
+        method, mixture = self._check()
+        rules = self._edge_rules(data)
+        states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
+        check_transitions(self.transitions, data.names, states, ordered)
+        if isinstance(data, Paths):
+            return rules, None
+        check_rates(data.variables, rules)
+        return rules, method or (Star() if mixture is not None else choose_method(data, rules))
 
     def _tell_exogenous(self, rules: EdgeRules, progress: Progress) -> None:
         """Keep who has no parents, and say who was taken to have none."""
@@ -558,6 +588,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray
     ) -> None:
+        if not np.isfinite(edges).all():
+            raise ParameterError(
+                "the weights of parent sets came out as no numbers: a prior, or what a checkpoint holds, is too "
+                "extreme; set a milder prior, or learn from the beginning"
+            )
         self.edge_probabilities_: FloatArray = np.clip(edges, 0.0, 1.0)
         self.parent_sets_: list[ParentSets] = []
         self.parent_set_weights_: list[FloatArray] = []

@@ -16,7 +16,8 @@ from ctbnlearn.inference.methods import Iterated, Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain, some
 from ctbnlearn.result.result import Result
 
-WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume", "executor", "memory")  # on what is learned
+# on what is learned from given data
+WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume", "executor", "memory", "trajectory", "time")
 
 
 def run_settings(learner: Any) -> dict[str, Any]:

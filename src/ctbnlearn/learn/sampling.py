@@ -33,7 +33,7 @@ from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
 from ctbnlearn.learn.chain import Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
-from ctbnlearn.learn.checkpoint import Checkpoint, Saved
+from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.choice import sweep_seconds
 from ctbnlearn.learn.coupled_start import coupled_start
 from ctbnlearn.learn.mixing import (
@@ -253,7 +253,8 @@ def run_chains(
         if saved is None:
             _begin(run, steps, progress, settings, data)
         else:
-            run.restore(saved)
+            with taking_up():
+                run.restore(saved)
         sweep = _sweep_seconds(task, run.mean_rates)
         most = budget(settings, sweep)
         before, began = run.trails[0].n_sweeps, time.perf_counter()

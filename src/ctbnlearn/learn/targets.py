@@ -59,7 +59,7 @@ def as_horizons(within: Any) -> FloatArray:
     """Times to look ahead (m,), checked: finite and positive."""
     try:
         times = np.atleast_1d(np.asarray(within, float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         times = np.full(1, np.nan)
     if times.ndim != 1 or not len(times) or not (np.isfinite(times) & (times > 0)).all():
         option = spoken("within", "--within")

@@ -26,7 +26,7 @@ from ctbnlearn.result import exports
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.folder import check_target, write_folder
 from ctbnlearn.result.history import History
-from ctbnlearn.result.page import render_report
+from ctbnlearn.result.page import render_report, summary
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.unit import Unit
@@ -127,10 +127,12 @@ def load_result(folder: str | os.PathLike[str]) -> Result:
         contents[name] = content
     try:
         network = CTBN.from_dict(json.loads(contents[NETWORK]))
-        return replace(
+        result = replace(
             _build(network, contents[ARRAYS], manifest),
             manifest={key: value for key, value in manifest.items() if key not in _STORED},
         )
+        summary(result)  # fails where the manifest holds something else
+        return result
     except CtbnlearnError as problem:
         raise DataError(f"{home}: the result is damaged: {problem}") from None
     except Exception as problem:  # files that pass their checksums, but were not written by us
@@ -216,6 +218,8 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
 
 
 def _rate_table(parents: Any, shape: Any, rate: Any, prior: Any, draws: Any, transitions: Any) -> RateTable:
+    if parents.dtype.kind != "i" or parents.ndim != 1:
+        raise DataError("the parents of a rate table are no numbers of variables")
     pair = None if prior is None else (float(prior[0]), float(prior[1]))
     return RateTable(
         tuple(parents.tolist()),

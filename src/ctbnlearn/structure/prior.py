@@ -20,6 +20,8 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
 
+LARGEST_PRIOR, LARGEST_ODDS = 1e100, 1e9  # beyond these numbers the others drown
+
 
 @dataclass(frozen=True)
 class ProjectedPrior:
@@ -44,8 +46,9 @@ def check_rate_prior(prior: Any) -> None:
         return
     pair = (prior.shape, prior.rate) if isinstance(prior, ProjectedPrior) else prior
     try:
-        ok = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
-        fine = ok and all(finite(p, "rate_prior") > 0 for p in pair)
+        ok = isinstance(pair, (tuple, list)) or (isinstance(pair, np.ndarray) and pair.ndim == 1)
+        fine = ok and len(pair) == 2
+        fine = fine and all(1 / LARGEST_PRIOR <= finite(p, "rate_prior") <= LARGEST_PRIOR for p in pair)
     except ParameterError:
         fine = False
     if not fine:
@@ -138,9 +141,9 @@ def _log_odds(prior: Any, n: int) -> FloatArray:
         odds = np.asarray(prior, float)
     except (TypeError, ValueError, OverflowError):
         odds = np.full((), np.nan)
-    if odds.shape not in ((), (n, n)) or not np.isfinite(odds).all():
+    if odds.shape not in ((), (n, n)) or not (np.abs(odds) <= LARGEST_ODDS).all():
         raise ParameterError(
-            f'structure_prior must be "auto", "size", "sparse", "flat", or finite log odds: a number or a {n} x {n} '
-            f"matrix [source, target]; got {prior!r}"
+            f'structure_prior must be "auto", "size", "sparse", "flat", or log odds up to {LARGEST_ODDS:g}: a number '
+            f"or a {n} x {n} matrix [source, target]; got {prior!r}"
         )
     return np.broadcast_to(odds, (n, n))

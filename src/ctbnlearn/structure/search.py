@@ -7,6 +7,7 @@ none of them says much alone, and only several together do.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
@@ -186,7 +187,7 @@ def tabu(scorer: SetScorer, node: int, start: Members, tenure: int, patience: in
     """
     current = best = start
     (value,) = scorer.score(node, [start])
-    recent, idle = deque([start], maxlen=tenure), 0
+    recent, idle = deque([start], maxlen=min(tenure, sys.maxsize)), 0
     while idle < patience:
         steps = [s for s in single_steps(current, scorer.rules, node) if s not in recent]
         steps = steps or [s for s in swaps(current, scorer.rules, node) if s not in recent]
