@@ -45,6 +45,17 @@ def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs():
     np.testing.assert_allclose(found.edge_probabilities_[off], brute.mean(0)[off], atol=0.12)
 
 
+def test_what_leads_to_a_supposed_parent_comes_into_the_block():
+    """x drives y, and y drives z: on the pair alone, z seems to drive x as well, for z follows with a delay."""
+    flip, follow = [[-0.5, 0.5], [0.5, -0.5]], [[[-0.2, 0.2], [1.8, -1.8]], [[-1.8, 1.8], [0.2, -0.2]]]
+    states = {"x": (0, 1), "y": (0, 1), "z": (0, 1)}
+    network = cl.CTBN(states, {"y": ["x"], "z": ["y"]}, {"x": [flip], "y": follow, "z": follow})
+    obs = cl.observe(cl.simulate(network, 1000, horizon=6.0, rng=1), n_times=8, rng=2)
+    found = learn(obs, inference=cl.Blocks(members=2)).edge_probabilities_
+    assert found[truth(network)].min() > 0.9
+    assert found[~truth(network)].max() < 0.2
+
+
 def test_more_variables_than_a_block_holds():
     network, obs = example(7, 400, missing=0.2)
     found = learn(obs)

@@ -70,7 +70,8 @@ class Blocks(Method):
     Parameters
     ----------
     members : int
-        Variables in a block: one, and its most promising candidates.
+        Variables in a block: one, and its most promising candidates; one more where supposed parents are looked at
+        again together with what leads from the variable to them.
     states : int
         Joint states of a block at most; blocks of variables with many states have fewer members.
     rounds : int
@@ -80,7 +81,7 @@ class Blocks(Method):
     name: ClassVar[str] = "blocks"
     members: int = 4
     states: int = 36
-    rounds: int = 6
+    rounds: int = 8
 
     def check(self) -> None:
         """Raise where a setting is not one."""

@@ -3,6 +3,9 @@
 The first block of a variable holds its best candidates by the pair screen. Candidates left out come in beside its best
 parents so far, block by block; sets in both blocks tie their weights together. In every block the sets that matter are
 fitted each for itself.
+
+A variable that drives another by way of a third may seem to be driven by it where the third is not in the block: what
+comes with a delay is no jump process of the two. Parents are looked at again in a block with what leads to them.
 """
 
 from __future__ import annotations
@@ -58,14 +61,19 @@ class NodeSearch:
         known.update({m: one._replace(log_weight=one.log_weight + shift) for m, one in found.items()})
         return NodeSearch(known, self.tried.union(members[1:]))
 
+    def near(self) -> list[Parents]:
+        """Sets that are not far behind the best, heaviest first."""
+        top = self.weighed[self.best].log_weight
+        near = [m for m, one in self.weighed.items() if one.log_weight > top - NEAR]
+        return sorted(near, key=lambda m: (-self.weighed[m].log_weight, m))
+
     def contenders(self) -> list[int]:
         """Members of sets that are not far behind the best, by the weight of these."""
         top = self.weighed[self.best].log_weight
         weight: dict[int, float] = {}
-        for m, one in self.weighed.items():
-            if one.log_weight > top - NEAR:
-                for j in m:
-                    weight[j] = weight.get(j, 0.0) + np.exp(one.log_weight - top)
+        for m in self.near():
+            for j in m:
+                weight[j] = weight.get(j, 0.0) + np.exp(self.weighed[m].log_weight - top)
         return sorted(weight, key=lambda j: (-weight[j], j))
 
 
@@ -111,7 +119,7 @@ def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: 
     """The variable and as many of the wanted, best first, as fit into a block of so many members and joint states."""
     members = [node]
     for j in wanted:
-        if len(members) < most and prod(fitter.shape([*members, j])) <= states:
+        if j not in members and len(members) < most and prod(fitter.shape([*members, j])) <= states:
             members.append(j)
     left_out = [j for j in fitter.rules.required[node] if j not in members]
     if left_out:
@@ -127,7 +135,10 @@ def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: 
 def next_blocks(
     fitter: BlockFitter, found: Screen, nodes: Sequence[NodeSearch], most: int, states: int
 ) -> list[tuple[int, ...]]:
-    """The next block of every variable that needs one; its first member is the variable."""
+    """The next block of every variable that needs one; its first member is the variable.
+
+    One member more than usual may be in it where parents are looked at again.
+    """
     out = []
     for i, own in enumerate(nodes):
         if not own.weighed:
@@ -140,7 +151,24 @@ def next_blocks(
         known = own.tried if fresh else set(block)
         if not known.issuperset(members[1:]):
             out.append(members)
+            continue
+        for m in own.near():
+            between = mediators(nodes, i, m) - set(own.weighed[m].network.members)
+            members = choose_members(fitter, i, [*m, *sorted(between), *block[1:]], most + 1, states)
+            if between.intersection(members):
+                out.append(members)
+                break
     return out
+
+
+def mediators(nodes: Sequence[NodeSearch], node: int, parents: Parents) -> set[int]:
+    """Variables that the variable drives, and that lead to one of its supposed parents, going by the best sets."""
+    above: set[int] = set()
+    fresh = set(parents)
+    while fresh:
+        above |= fresh
+        fresh = {k for j in fresh for k in nodes[j].best} - above - {node}
+    return {k for k in above.difference(parents) if node in nodes[k].best}
 
 
 def search_round(
