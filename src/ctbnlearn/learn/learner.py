@@ -19,7 +19,6 @@ from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
 from ctbnlearn.interface import spoken
@@ -344,6 +343,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 f"fit needs Paths or Observations, not {type(frame).__name__}; make them with read_paths or "
                 'read_table, or name the columns of a data frame: StructureLearner(trajectory="patient", time="year")'
             )
+        from ctbnlearn.data.tables import read_table
+
         return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time)
 
     def _edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
