@@ -43,6 +43,12 @@ def gaps(
     return net, cl.observe(paths, n_times=10, noise=NOISE, missing=missing, rng=seed + 2)
 
 
+def few_looks(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """Five looks without error, 0.4 mean dwell times apart on average: many short trajectories."""
+    net = cl.random_network(n, 2, rng=seed)
+    return net, cl.observe(cl.simulate(net, trajectories, horizon=4.0, rng=100), n_times=5, rng=200)
+
+
 def independent(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     """Variables that do not drive each other, with rates from 0.2 to 1."""
     rng = np.random.default_rng([n, seed])
@@ -177,6 +183,7 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     "many": [(protocol, (5, 2000, s), {"max_parents": 2}) for s in range(10, 60, 10)]
     + [(protocol, (10, 3000, s), {"max_parents": 2}) for s in (10, 20)]
     + [(protocol, (20, 1000, s), {"max_parents": 2}) for s in (10, 20)],
+    "very_many": [(few_looks, (10, 30000, s), {"max_parents": 2}) for s in range(4)],
     "fifty": [(protocol, (50, b, 10), {"max_parents": 2}) for b in (1000, 5000)],
     "few": [(protocol, (5, b, s), {}) for b in (40, 160) for s in range(100, 400, 10)],
     "strong": [

@@ -80,13 +80,13 @@ def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) ->
 def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None) -> Method:
     """Sampling where its foretold cost is bounded and chains move, else blocks.
 
-    Sampling alone knows interventions, and learns observation models along with the network. A scan may take as long as
-    it needs: sampling is exact, and gains from workers.
+    Sampling alone knows interventions, and learns observation models along with the network. A scan is treated as the
+    same data in memory.
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
     if blocks_can(obs, rules) and chains_stick(obs):
         return Blocks()
-    alone = isinstance(obs, TableScan) or obs.interventions is not None or bool(learned_models(obs))
+    alone = obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
     return Sampling() if alone or foretold_seconds(obs) <= most else Blocks()
