@@ -46,7 +46,7 @@ def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs():
 
 
 def test_what_leads_to_a_supposed_parent_comes_into_the_block():
-    """x drives y, and y drives z: on the pair alone, z seems to drive x as well, for z follows with a delay."""
+    """Where x drives y, and y drives z: on the pair alone, z seems to drive x as well, for z follows with a delay."""
     flip, follow = [[-0.5, 0.5], [0.5, -0.5]], [[[-0.2, 0.2], [1.8, -1.8]], [[-1.8, 1.8], [0.2, -0.2]]]
     states = {"x": (0, 1), "y": (0, 1), "z": (0, 1)}
     network = cl.CTBN(states, {"y": ["x"], "z": ["y"]}, {"x": [flip], "y": follow, "z": follow})

@@ -15,6 +15,7 @@ import ctbnlearn as cl
 from ctbnlearn.execute import block_shards, shards
 from ctbnlearn.execute.local import Processes
 from ctbnlearn.execute.memo import MEMO
+from ctbnlearn.learn import block_search
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.model.ctbn import with_diagonal
 
@@ -78,7 +79,7 @@ def client(cluster):
         yield made
 
 
-@pytest.fixture(params=["in one piece", "in shards"])
+@pytest.fixture(params=[pytest.param("in one piece", marks=pytest.mark.slow), "in shards"])
 def split(request, monkeypatch):
     """The data in one piece, or in shards."""
     if request.param == "in shards":
@@ -109,13 +110,19 @@ def test_every_executor_gives_the_same_answer(obs, client, split):
     expected = learn(obs)
     assert expected.edge_probabilities_[0, 1] > 0.9
     assert not MEMO._values  # nothing stays behind
-    for executor in (1, 2, 4, client):
+    for executor in (2, client):
         same(learn(obs, executor), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 4])
+def test_any_number_of_processes_gives_the_same_answer(obs, split, count):
+    same(learn(obs, count), learn(obs))
 
 
 def test_a_scan_gives_the_answer_of_the_table(obs, scan, client, split, monkeypatch):
     expected = learn(obs)
-    for executor in (None, 2, client):
+    for executor in (None, client):
         same(learn(scan, executor), expected)
     monkeypatch.setattr(block_shards.MEMO, "get", lambda key, make, limit: make())  # no room to keep anything
     same(learn(scan), expected)
@@ -142,10 +149,11 @@ def test_sampling_of_a_scan_starts_some_chains_elsewhere_and_doubts(scan):
 
 def test_many_candidates_are_screened_shard_by_shard(monkeypatch):
     """More candidates than are looked at pair by pair."""
-    net = cl.random_network(14, 2, rng=1)
+    net = cl.random_network(5, 2, rng=1)
     obs = cl.observe(cl.simulate(net, 40, horizon=4.0, rng=2), n_times=6, rng=3)
-    cut(monkeypatch, 12_000)
-    assert shards.n_shards(40, 14, obs.n_values) > 1
+    monkeypatch.setattr(block_search, "SHORTLIST", 2)
+    cut(monkeypatch, 4_000)
+    assert shards.n_shards(40, 5, obs.n_values) > 1
     same(learn(obs, 2), learn(obs))
 
 
