@@ -112,7 +112,7 @@ def _in_place(file: Any) -> bool:
 
 def _holder(text: str) -> str:
     try:
-        told = json.loads(text)
-        return f" (process {told['process']} on {told['machine']})"
+        holder = json.loads(text)
+        return f" (process {holder['process']} on {holder['machine']})"
     except (ValueError, KeyError, TypeError):
         return ""

@@ -53,7 +53,7 @@ def test_estimates_that_jump_are_told_without_jumps():
     """Rounds of a second, twenty of them; every estimate is off by a factor of two, up or down."""
     countdown, told = Countdown(), []
     for k in range(1, 20):
-        told.append(countdown.told((20 - k) * (2.0 if k % 2 else 0.5), float(k)))
+        told.append(countdown.shown((20 - k) * (2.0 if k % 2 else 0.5), float(k)))
     off = np.diff(told) + 1.0  # how far a word is from the last one less the second since
     raw = np.diff([(20 - k) * (2.0 if k % 2 else 0.5) for k in range(1, 20)]) + 1.0
     assert np.abs(off).max() < 0.45 * np.abs(raw).max()

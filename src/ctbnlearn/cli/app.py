@@ -83,8 +83,8 @@ def _read_as(
     sort: bool,
 ) -> dict[str, Any]:
     """Settings of reading that were given, for commands that read data like those of a result."""
-    told = {"trajectory": trajectory, "time": time, "format": format, "noise": noise or None}
-    return {**told, "start": start, "end": end, "sort": sort or None}
+    given = {"trajectory": trajectory, "time": time, "format": format, "noise": noise or None}
+    return {**given, "start": start, "end": end, "sort": sort or None}
 
 
 def _version(show: bool) -> None:

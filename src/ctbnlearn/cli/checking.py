@@ -68,7 +68,7 @@ def check_values(data: Paths | Observations | TableScan, learner: StructureLearn
         data = data.read() if isinstance(data, TableScan) and not isinstance(method, Blocks) else data
         memory, seconds = _cost(data, span, [v["changes"] for v in variables], rules, method)
     memory += int(CELL_BYTES * _largest_tables([v.n_states for v in data.variables], rules))
-    told = describe(data) if isinstance(data, Observations) else None
+    description = describe(data) if isinstance(data, Observations) else None
     return {
         "complete": complete,
         "trajectories": data.n_trajectories,
@@ -79,7 +79,7 @@ def check_values(data: Paths | Observations | TableScan, learner: StructureLearn
         "time_unit": data.clock.unit,
         "variables": variables,
         "inference": None if method is None else method.name,
-        "description": None if told is None else {**told.to_dict(), "lines": told.lines()},
+        "description": None if description is None else {**description.to_dict(), "lines": description.lines()},
         "memory_bytes": memory,
         "seconds": seconds,
     }

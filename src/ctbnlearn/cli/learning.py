@@ -160,8 +160,8 @@ def fit(
         use_cache()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        told = {"progress": progress.event, **learner_settings}
-        learner: Any = StructureLearner(**told) if bags is None else _bagged(told, bags)
+        settings = {"progress": progress.event, **learner_settings}
+        learner: Any = StructureLearner(**settings) if bags is None else _bagged(settings, bags)
         result = learner.fit(data).result_
     remarks = [str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning)]
     manifest = dict(result.manifest)
@@ -183,19 +183,19 @@ def fit(
     return replace(result, manifest=manifest, units=units)
 
 
-def _bagged(told: Mapping[str, Any], bags: int) -> Any:
+def _bagged(settings: Mapping[str, Any], bags: int) -> Any:
     """A learner inside `Bagged`, which takes over its checkpoint."""
     from ctbnlearn.learn.bagging import Bagged
     from ctbnlearn.learn.learner import StructureLearner
 
-    own = {key: value for key, value in told.items() if key not in ("checkpoint", "resume")}
+    own = {key: value for key, value in settings.items() if key not in ("checkpoint", "resume")}
     return Bagged(
         StructureLearner(**own),
         bags,
-        random_state=told.get("random_state"),
-        checkpoint=told.get("checkpoint"),
-        resume=bool(told.get("resume", False)),
-        progress=told["progress"],
+        random_state=settings.get("random_state"),
+        checkpoint=settings.get("checkpoint"),
+        resume=bool(settings.get("resume", False)),
+        progress=settings["progress"],
     )
 
 

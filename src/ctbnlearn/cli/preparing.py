@@ -12,9 +12,9 @@ from ctbnlearn.errors import ParameterError
 
 def run_prepare(data: Path, out: Path, trajectory: str | None, time: str | None, rows: int, quiet: bool) -> int:
     """Write a table anew."""
-    told = {key: value for key, value in (("trajectory", trajectory), ("time", time)) if value is not None}
+    options = {key: value for key, value in (("trajectory", trajectory), ("time", time)) if value is not None}
     with ProgressLines(quiet) as progress:
-        columns = resolve_columns(data, told, progress.note)
+        columns = resolve_columns(data, options, progress.note)
         if columns.get("trajectory") is None:
             raise ParameterError(f"{data}: say which column names the trajectory of a row, with --trajectory")
         progress.phase(f"reading {data}" + (" and what is in it" if is_scan(data) else ""))

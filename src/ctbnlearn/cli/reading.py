@@ -29,35 +29,35 @@ EVERYTHING = "*"
 
 def resolve_columns(path: Path, reading: Mapping[str, Any], note: Callable[[str], None]) -> dict[str, Any]:
     """The settings with format and columns filled in where they were left open; `note` is told of every guess."""
-    told = {"format": "auto", **reading}
+    options = {"format": "auto", **reading}
     if is_scan(path):
-        if told["format"] not in ("auto", "wide") or told.get("complete"):
+        if options["format"] not in ("auto", "wide") or options.get("complete"):
             raise ParameterError(
                 f"{path}: folders and patterns of Parquet files are read as wide rows with holes; leave out --format "
                 "and --complete, or give one file"
             )
-        told["format"] = "wide"
+        options["format"] = "wide"
         path = Path(parquet_files(path)[0])
-    if told["format"] == "auto" and path.suffix.lower() == ".json":
-        told["format"] = "pyctbn"
-    columns = () if told["format"] == "pyctbn" else open_source(path).columns
-    if told["format"] == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
-        told["format"] = "pyagrum"
-    if told["format"] in FOREIGN:
-        unused = [key for key in told if key not in ("format", "states", "complete")]
+    if options["format"] == "auto" and path.suffix.lower() == ".json":
+        options["format"] = "pyctbn"
+    columns = () if options["format"] == "pyctbn" else open_source(path).columns
+    if options["format"] == "auto" and tuple(columns) == PYAGRUM_COLUMNS:
+        options["format"] = "pyagrum"
+    if options["format"] in FOREIGN:
+        unused = [key for key in options if key not in ("format", "states", "complete")]
         if unused:
             raise ParameterError(
-                f"{path}: a {told['format']} file says itself what it holds; leave out {named(unused)}"
+                f"{path}: a {options['format']} file says itself what it holds; leave out {named(unused)}"
             )
-        note(f"reading {path} as complete paths in the format of {told['format']}")
-        return told
-    told["trajectory"] = _guess(path, columns, told, "trajectory", TRAJECTORY_NAMES, note)
-    told["time"] = _guess(path, columns, told, "time", TIME_NAMES, note)
-    for key in ("end",) if told.get("complete") else ("start", "end"):
-        if key not in told and key in columns and key not in (told.get("variables") or ()):
+        note(f"reading {path} as complete paths in the format of {options['format']}")
+        return options
+    options["trajectory"] = _guess(path, columns, options, "trajectory", TRAJECTORY_NAMES, note)
+    options["time"] = _guess(path, columns, options, "time", TIME_NAMES, note)
+    for key in ("end",) if options.get("complete") else ("start", "end"):
+        if key not in options and key in columns and key not in (options.get("variables") or ()):
             note(f"taking column {key!r} as the {key} of a trajectory's window")
-            told[key] = key
-    return told
+            options[key] = key
+    return options
 
 
 def is_scan(path: Path) -> bool:
@@ -67,40 +67,40 @@ def is_scan(path: Path) -> bool:
 
 def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations | TableScan:
     """Read a file as the settings, complete with its columns, say; look through several."""
-    told = dict(resolved)
-    complete = told.pop("complete", False)
+    options = dict(resolved)
+    complete = options.pop("complete", False)
     if is_scan(path):
         for key in ("variable", "value"):
-            if key in told:
+            if key in options:
                 raise ParameterError(f"{path}: wide rows have no {key}: leave it out")
-        if told["trajectory"] is None:
+        if options["trajectory"] is None:
             raise ParameterError(f"{path}: say which column names the trajectory of a row, with --trajectory")
-        told.pop("format")
-        return scan_table(path, **{**told, "noise": read_noise(told.get("noise"))})
-    if told["format"] in FOREIGN:
-        return read_paths(path, **told)
+        options.pop("format")
+        return scan_table(path, **{**options, "noise": read_noise(options.get("noise"))})
+    if options["format"] in FOREIGN:
+        return read_paths(path, **options)
     if not complete:
-        levels = told.pop("levels", {})
-        return read_table(path, **{**told, "noise": _with_levels(read_noise(told.get("noise")), levels)})
+        levels = options.pop("levels", {})
+        return read_table(path, **{**options, "noise": _with_levels(read_noise(options.get("noise")), levels)})
     for key in ("noise", "levels", "start", "allow_unseen", "interventions"):
-        if key in told:
+        if key in options:
             raise ParameterError(f"complete data have no {key}: leave it out, or leave out --complete")
-    return read_paths(path, **told)
+    return read_paths(path, **options)
 
 
 def _guess(
     path: Path,
     columns: Sequence[str],
-    told: Mapping[str, Any],
+    options: Mapping[str, Any],
     role: str,
     usual: Sequence[str],
     note: Callable[[str], None],
 ) -> str | None:
     """The column of a role: as told, or the one with a usual name."""
-    if told.get(role) is not None:
-        return str(told[role])
-    taken = {told.get(key) for key in ("trajectory", "time", "start", "end", "variable", "value")}
-    taken |= set(told.get("variables") or ())
+    if options.get(role) is not None:
+        return str(options[role])
+    taken = {options.get(key) for key in ("trajectory", "time", "start", "end", "variable", "value")}
+    taken |= set(options.get("variables") or ())
     found = [c for c in columns if c.strip().lower() in usual and c not in taken]
     if len(found) > 1:
         raise ParameterError(

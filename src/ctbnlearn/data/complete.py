@@ -19,7 +19,7 @@ from ctbnlearn.data.ragged import offsets_from_counts, owner
 from ctbnlearn.data.roles import Roles, check_flag, read_roles
 from ctbnlearn.data.rows import read_window
 from ctbnlearn.data.source import MISSING, Source
-from ctbnlearn.data.tables import Told, all_or_none, read_columns
+from ctbnlearn.data.tables import Declared, all_or_none, read_columns
 from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -88,12 +88,12 @@ def read_paths(
     table = open_source(source, missing)
     if format == "auto" and plain and is_path and table.columns == PYAGRUM_COLUMNS:
         return read_pyagrum(source, states=states)
-    told = Told(None, states, ordered, cut, check_unit(time_unit), sort, True)
-    return _read(table, read_roles(table, trajectory, time, variables, format, variable, value, None, end), told)
+    declared = Declared(None, states, ordered, cut, check_unit(time_unit), sort, True)
+    return _read(table, read_roles(table, trajectory, time, variables, format, variable, value, None, end), declared)
 
 
-def _read(table: Source, roles: Roles, told: Told) -> Paths:
-    rows, columns = read_columns(table, roles, told)
+def _read(table: Source, roles: Roles, declared: Declared) -> Paths:
+    rows, columns = read_columns(table, roles, declared)
     start, end = read_window(table, roles, rows)
     n = len(rows.ids)
     variables, initial, jumps = [], [], []

@@ -109,14 +109,14 @@ class Description:
         ]
         width = max(8, *(len(v.name) for v in self.variables))
         for v in self.variables:
-            told = f"  {v.name:<{width}}  {v.missing:.1%} missing; "
+            line = f"  {v.name:<{width}}  {v.missing:.1%} missing; "
             if not v.changes:
-                told += "never changes"
+                line += "never changes"
             elif v.dwell == 0:
-                told += "neighbouring values are unrelated: it moves many times between visits"
+                line += "neighbouring values are unrelated: it moves many times between visits"
             else:
-                told += f"a move every {v.dwell:.3g}{unit}, {v.moves_per_gap:.2g} moves in a gap"
-            out.append(told)
+                line += f"a move every {v.dwell:.3g}{unit}, {v.moves_per_gap:.2g} moves in a gap"
+            out.append(line)
         if self.too_fast:
             out.append(
                 f"too fast:      {', '.join(self.too_fast)}: about a move or more between visits, so that which of two "

@@ -190,16 +190,16 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
             at = np.flatnonzero(np.append(True, rows.who[1:] != rows.who[:-1]))
             seen = np.zeros(len(at), np.int64)
             for spec in specs:
-                told = labels[spec.name]
+                own = labels[spec.name]
                 if spec.numeric:
                     there = ~np.isnan(table.take(spec.name))
-                    told.seen += int(there.sum())
+                    own.seen += int(there.sum())
                 else:
                     cells = table.take(spec.name)
-                    told.add(table, spec.name, cells)
+                    own.add(table, spec.name, cells)
                     blank = [is_blank(x, missing) and str(x).strip() not in declared[spec.name] for x in cells.labels]
                     there = ~np.array([*blank, True])[cells.codes]
-                    told.look_for_changes(cells, there, rows)
+                    own.look_for_changes(cells, there, rows)
                 seen += np.add.reduceat(there.astype(np.int64), at)
             runs.append(
                 (
@@ -290,8 +290,8 @@ def _merge(
     low, high = np.minimum.reduceat(low, at), np.maximum.reduceat(high, at)
     windows = []
     for given, column, default in ((roles.start, start, low), (roles.end, end, high)):
-        told = np.fmax.reduceat(column, at) if isinstance(given, str) else np.full(len(at), np.nan)
-        windows.append(np.where(np.isnan(told), default if given is None or isinstance(given, str) else given, told))
+        bound = np.fmax.reduceat(column, at) if isinstance(given, str) else np.full(len(at), np.nan)
+        windows.append(np.where(np.isnan(bound), default if given is None or isinstance(given, str) else given, bound))
     plain = ids[at].tolist()
     return Index(
         plain, file[at], first[at], np.add.reduceat(length, at), windows[0], windows[1], columns, values, still, sha256

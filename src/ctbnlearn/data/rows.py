@@ -81,8 +81,8 @@ def _read_clock(table: Source, roles: Roles, dates: Dates, who: IntArray, n: int
     unit = unit or choose_unit((last - zero).max())
     if isinstance(roles.start, str) and roles.start in table.dates:
         given = table.dates[roles.start]
-        told = ~np.isnat(given)
-        zero[who[told]] = np.minimum(given[told], zero[who[told]])
+        known = ~np.isnat(given)
+        zero[who[known]] = np.minimum(given[known], zero[who[known]])
     return Clock(unit, zero)
 
 
@@ -219,9 +219,9 @@ def _read_bound(table: Source, roles: Roles, rows: Rows, option: str, given: Any
         bound = np.full(len(rows.ids), np.nan if isinstance(given, str) else given)
     if isinstance(given, str):
         column = rows.clock.numbers(table.take(given), rows.who) if dated and rows.clock else _read_times(table, given)
-        told = ~np.isnan(column)
-        bound[rows.who[told]] = column[told]
-        differs = told & (column != bound[rows.who])
+        known = ~np.isnan(column)
+        bound[rows.who[known]] = column[known]
+        differs = known & (column != bound[rows.who])
         if differs.any():
             row = int(np.argmax(differs))
             raise DataError(

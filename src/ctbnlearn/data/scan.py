@@ -51,9 +51,9 @@ class ScanPart(NamedTuple):
 
     def observations(self) -> Observations:
         """Read them, in this order."""
-        told = self.reading
-        columns = [told["trajectory"], told["time"], *told["variables"]]
-        columns += [c for c in (told["start"], told["end"]) if isinstance(c, str)]
+        reading = self.reading
+        columns = [reading["trajectory"], reading["time"], *reading["variables"]]
+        columns += [c for c in (reading["start"], reading["end"]) if isinstance(c, str)]
         tables, places = [], np.empty(len(self.file), np.int64)
         at = 0
         for number in np.unique(self.file):
@@ -65,7 +65,7 @@ class ScanPart(NamedTuple):
         table = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
         if len(tables) > 1:
             table = table.take(pa.array(_rows(places, self.length)))
-        return read_table(_PartSource(self, as_words(told["missing"]), table), **told)
+        return read_table(_PartSource(self, as_words(reading["missing"]), table), **reading)
 
 
 class _PartSource(FrameSource):

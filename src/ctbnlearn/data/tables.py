@@ -106,8 +106,8 @@ def read_table(
     roles = read_roles(table, trajectory, time, variables, format, variable, value, start, end)
     check_flag("sort", sort)
     check_flag("allow_unseen", allow_unseen)
-    told = Told(noise, states, ordered, cut, check_unit(time_unit), sort, allow_unseen)
-    rows, columns = read_columns(table, roles, told)
+    declared = Declared(noise, states, ordered, cut, check_unit(time_unit), sort, allow_unseen)
+    rows, columns = read_columns(table, roles, declared)
     first, last = read_window(table, roles, rows)
     found, series = [], []
     for column, block in all_or_none(columns):
@@ -129,7 +129,7 @@ def read_table(
 
 
 @dataclass(frozen=True)
-class Told:
+class Declared:
     """What the user said of the columns; see `read_table`."""
 
     noise: Any = None
@@ -163,24 +163,26 @@ def all_or_none(columns: Iterable[Callable[[], tuple[Column, Block]]]) -> Iterat
         raise refused[0]
 
 
-def read_columns(table: Source, roles: Roles, told: Told) -> tuple[Rows, list[Callable[[], tuple[Column, Block]]]]:
+def read_columns(
+    table: Source, roles: Roles, declared: Declared
+) -> tuple[Rows, list[Callable[[], tuple[Column, Block]]]]:
     """The rows of a table, and for each of its variables a function that gives it with the rows that belong to it."""
     if roles.events:
         table.load([], roles.label_columns, roles.time_columns)
-        rows = read_rows(table, roles, told.unit)
+        rows = read_rows(table, roles, declared.unit)
         names, node = read_nodes(table, roles)
-        blocks = arrange(table, roles, rows, told.sort, node, len(names))
+        blocks = arrange(table, roles, rows, declared.sort, node, len(names))
         cells = table.take(roles.value)
 
         def event(spec: Spec, block: Block) -> tuple[Column, Block]:
             return decode(table, spec, roles.value, cells, block.rows), block
 
-        return rows, [partial(event, spec, block) for spec, block in zip(told.specs(names), blocks)]
-    specs = told.specs(roles.variables or ())
+        return rows, [partial(event, spec, block) for spec, block in zip(declared.specs(names), blocks)]
+    specs = declared.specs(roles.variables or ())
     numbers, labels = [s.name for s in specs if s.numeric], [s.name for s in specs if not s.numeric]
     table.load(numbers, [*roles.label_columns, *labels], roles.time_columns)
-    rows = read_rows(table, roles, told.unit)
-    (block,) = arrange(table, roles, rows, told.sort)
+    rows = read_rows(table, roles, declared.unit)
+    (block,) = arrange(table, roles, rows, declared.sort)
 
     def wide(spec: Spec) -> tuple[Column, Block]:
         return decode(table, spec, spec.name, table.take(spec.name), block.rows), block

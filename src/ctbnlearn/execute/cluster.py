@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple, final
 
 from ctbnlearn.errors import ExecutionError, ParameterError
-from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, told
+from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, result_of
 
 
 @final
@@ -72,7 +72,7 @@ class Cluster(Workers):
         out = []
         for future, name in zip(sums, names):
             try:
-                out.append(told(self._finish(future)))
+                out.append(result_of(self._finish(future)))
             except LostError:
                 raise LostError(name) from None
             except MemoryError:
@@ -84,7 +84,7 @@ class Cluster(Workers):
 
     def fetch(self, states: Sequence[Any]) -> list[Any]:
         """Bring the states here."""
-        return [told(self._finish(s)).state if hasattr(s, "key") and hasattr(s, "status") else s for s in states]
+        return [result_of(self._finish(s)).state if hasattr(s, "key") and hasattr(s, "status") else s for s in states]
 
     def forget(self, states: Sequence[Any]) -> None:
         """They go when nothing names them any more."""

@@ -27,10 +27,10 @@ def share(workers: int) -> int:
 
 def environment(threads: int) -> dict[str, str]:
     """Variables under which a process that is started takes no more threads: BLAS, numba, XLA."""
-    told = dict.fromkeys(VARIABLES, str(threads))
+    settings = dict.fromkeys(VARIABLES, str(threads))
     if threads == 1:
-        told["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_XLA_THREAD}".strip()
-    return told
+        settings["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_XLA_THREAD}".strip()
+    return settings
 
 
 def limit_threads(threads: int = 1) -> None:

@@ -41,7 +41,7 @@ def call(function: Callable[..., Any], limited_to: int | None, *arguments: Any) 
         return Failed(problem)
 
 
-def told(outcome: Any) -> Any:
+def result_of(outcome: Any) -> Any:
     """The result of a piece of work; raises what it failed with."""
     if isinstance(outcome, Failed):
         raise outcome.problem
@@ -129,7 +129,7 @@ class Workers(ABC):
             again, lost = [], False
             for k in left:
                 try:
-                    out[k] = told(self._finish(futures[k]))
+                    out[k] = result_of(self._finish(futures[k]))
                     self._lost_in_a_row = 0
                 except LostError:
                     again.append(k)

@@ -304,10 +304,10 @@ def _helps(rows: list[Row], method: str, nodes: int) -> Claim:
     losses = {n: mean(select(rows, trajectories=n), "log_loss") for n in sizes}
     best = min(sizes[:-1] or sizes, key=losses.__getitem__)
     change, error = paired(rows, "log_loss", {"trajectories": sizes[-1]}, {"trajectories": best})
-    told = len(sizes) > 1 and abs(change) > 2 * error
+    clear = len(sizes) > 1 and abs(change) > 2 * error
     return Claim(
         f"More data help {method}, N={nodes}: its log loss is lowest with the most (ours)",
-        change < 0 if told else None,
+        change < 0 if clear else None,
         "log loss by trajectories "
         + ", ".join(f"{n}: {loss:.4f}" for n, loss in losses.items())
         + f"; from {best} to {sizes[-1]} {change:+.4f}"

@@ -155,7 +155,7 @@ def compare(tables: Tables) -> Comparison:
     from ctbnlearn.experiments.peers import failures
 
     rows = [row for row in tables["scores"] if not row["error"]]
-    lines, short, told = [], [], 0
+    lines, short, compared = [], [], 0
     for (*setting, size, method), here in group(rows, "states", "p", "nodes", "trajectories", "method").items():
         theirs = published(here[0])
         figures = tuple(mean(here, key) for key in ("f1", "precision", "recall"))
@@ -163,14 +163,14 @@ def compare(tables: Tables) -> Comparison:
         lines.append((*setting, size, method, len(here), *figures, *theirs[:2], *spent))
         best = max((value for value in theirs[:2] if value is not None), default=None)
         if method == "hill climb" and best is not None:
-            told += 1
+            compared += 1
             if figures[0] < best:
                 short.append(f"{setting} at {size}: {figures[0]:.3f} against {best:.3f}")
     claims = [
         Claim(
             "Hill-climbing finds the graph at least as well as the better published figure, in every setting",
-            None if not told else not short,
-            f"{told - len(short)} of {told} settings" + ("; short of it: " + "; ".join(short) if short else ""),
+            None if not compared else not short,
+            f"{compared - len(short)} of {compared} settings" + ("; short of it: " + "; ".join(short) if short else ""),
             "Among graphs with uniform rates there are edges of hardly any effect, such as rates that differ by one or "
             "two per cent; the published graphs are others than ours.",
         ),

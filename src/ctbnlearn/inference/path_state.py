@@ -100,15 +100,15 @@ def gather(obs: Observations) -> Seen:
     n_rows = n_numbers = 0
     for series, card in zip(obs.series, cards):
         table = series.log_likelihood()
-        told = (table != table[:, :1]).any(1) | series.noise.learned  # what is learned may tell more later
-        who = owner(series.offsets)[told]
-        table = np.ascontiguousarray(table[told], float)
+        informative = (table != table[:, :1]).any(1) | series.noise.learned  # what is learned may tell more later
+        who = owner(series.offsets)[informative]
+        table = np.ascontiguousarray(table[informative], float)
         with np.errstate(invalid="ignore"):
             table -= table.max(1, keepdims=True)
         counts = np.bincount(who, minlength=obs.n_trajectories)
         place.append(n_numbers - n_rows * card)
         rows.append(n_rows + np.concatenate([[0], np.cumsum(counts)]))
-        times.append(np.asarray(series.times, float)[told])
+        times.append(np.asarray(series.times, float)[informative])
         tables.append(table.reshape(-1))
         n_rows, n_numbers = n_rows + len(who), n_numbers + table.size
     return Seen(

@@ -270,7 +270,7 @@ def rate_table(fitter: BlockFitter, one: Weighed) -> RateTable:
 
 def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) -> Saved:
     """The state of a search for a checkpoint."""
-    told, numbers = [], []
+    listed, numbers = [], []
     for own in nodes:
         sets = []
         for m, one in own.weighed.items():
@@ -280,9 +280,9 @@ def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) ->
             if fit is not None:
                 sets[-1] += [len(fit.log_rates), fit.log_evidence, fit.settled]
                 numbers += [fit.log_rates, fit.moves, fit.covariance.reshape(-1)]
-        told.append({"tried": sorted(own.tried), "sets": sets})
+        listed.append({"tried": sorted(own.tried), "sets": sets})
     arrays = {"gains": found.gains, "numbers": np.concatenate(numbers), "gained": np.array(gained)}
-    return Saved(arrays, 0, len(gained), {"nodes": told})
+    return Saved(arrays, 0, len(gained), {"nodes": listed})
 
 
 def unpack(saved: Saved) -> tuple[Screen, list[NodeSearch], list[float]]:
@@ -294,16 +294,16 @@ def unpack(saved: Saved) -> tuple[Screen, list[NodeSearch], list[float]]:
         low += count
         return numbers[low - count : low]
 
-    for told in saved.state["nodes"]:
+    for entry in saved.state["nodes"]:
         known = {}
-        for m, log_weight, log_evidence, members, sets, count, *fitted in told["sets"]:
+        for m, log_weight, log_evidence, members, sets, count, *fitted in entry["sets"]:
             network = Network(tuple(members), tuple(map(tuple, sets)))
             one = Weighed(log_weight, log_evidence, network, take(count))
             if fitted:
                 p, value, settled = fitted
                 one = one._replace(fit=Fit(value, take(p), take(p), take(p * p).reshape(p, p), settled))
             known[tuple(m)] = one
-        nodes.append(NodeSearch(known, frozenset(told["tried"])))
+        nodes.append(NodeSearch(known, frozenset(entry["tried"])))
     return Screen(saved.arrays["gains"]), nodes, saved.arrays["gained"].tolist()
 
 

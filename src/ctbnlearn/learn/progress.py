@@ -85,7 +85,7 @@ class Progress:
         """Tell of a step that is counted, with an estimate of the seconds left; what is told of them does not jump."""
         if phase != self._counting or done <= 1:
             self._counting, self._countdown = phase, Countdown()
-        left = 0.0 if done == total else self._countdown.told(left, self.seconds)
+        left = 0.0 if done == total else self._countdown.shown(left, self.seconds)
         self._pass_on(ProgressEvent(phase, message, self.seconds, done, total, left, at_most))
 
     def end(self, converged: bool, otherwise: str) -> None:

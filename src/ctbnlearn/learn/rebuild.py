@@ -24,9 +24,9 @@ def learner_of(result: Result) -> StructureLearner:
     >>> learner_of(cl.StructureLearner(max_parents=1, rate_prior=(2.0, 3.0)).fit(paths).result_).rate_prior
     (2.0, 3.0)
     """
-    told = result.manifest.get("settings", {}).get("learner", {})
+    saved = result.manifest.get("settings", {}).get("learner", {})
     known = StructureLearner().get_params(deep=False)
-    settings = {key: value for key, value in told.items() if key in known}
+    settings = {key: value for key, value in saved.items() if key in known}
     if isinstance(settings.get("inference"), Mapping):
         settings["inference"] = from_settings(settings["inference"]) or "auto"
     weights = settings.get("weights")
@@ -46,7 +46,7 @@ def learner_of(result: Result) -> StructureLearner:
     if isinstance(settings.get("transitions"), Mapping):
         sizes = {v.name: v.n_states for v in result.variables}
         settings["transitions"] = {
-            name: _allowed(value, sizes.get(name)) for name, value in told["transitions"].items()
+            name: _allowed(value, sizes.get(name)) for name, value in saved["transitions"].items()
         }
     if isinstance(settings.get("random_state"), str):  # a generator, of which only its text was kept
         del settings["random_state"]

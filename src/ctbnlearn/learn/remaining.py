@@ -68,13 +68,13 @@ class Countdown:
         self._left: float | None = None
         self._at = 0.0
 
-    def told(self, estimate: float | None, now: float) -> float | None:
+    def shown(self, estimate: float | None, now: float) -> float | None:
         """What to tell now, given an estimate or none.
 
         Examples
         --------
         >>> countdown = Countdown()
-        >>> [countdown.told(estimate, now) for estimate, now in ((60.0, 0.0), (80.0, 10.0), (None, 20.0), (0.0, 55.0))]
+        >>> [countdown.shown(estimate, now) for estimate, now in ((60.0, 0.0), (80.0, 10.0), (None, 20.0), (0.0, 55.0))]
         [60.0, 60.0, 50.0, 10.0]
         """
         due = None if self._left is None else max(self._left - (now - self._at), 0.0)

@@ -66,15 +66,15 @@ def check_risk(
         )
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
     cases = [_cases(obs, states, float(w)) for w in horizons]
-    told = np.full((len(horizons), obs.n_trajectories), np.nan)
+    predicted = np.full((len(horizons), obs.n_trajectories), np.nan)
     tasks = [(quiet_copy(learner), obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
     teller = Progress(progress)
     for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
-        told[:, folds[k]] = found
+        predicted[:, folds[k]] = found
         left = teller.seconds / done * (len(folds) - done)
         teller.count("folds", f"fold {done} of {len(folds)}", done, len(folds), left)
     return [
-        _row(float(w), told[k][usable], reached[usable])
+        _row(float(w), predicted[k][usable], reached[usable])
         for k, (w, (usable, reached)) in enumerate(zip(horizons, cases))
     ]
 

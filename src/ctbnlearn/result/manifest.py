@@ -74,8 +74,8 @@ def fingerprint(data: Paths | Observations | TableScan) -> str:
     """SHA-256 of everything a fit depends on: variables, windows, values and observation models."""
     digest = hashlib.sha256()
     if isinstance(data, TableScan):
-        told = [data.sha256, [[v.name, v.states] for v in data.variables], [repr(m) for m in data.noise]]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        content = [data.sha256, [[v.name, v.states] for v in data.variables], [repr(m) for m in data.noise]]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def add(*arrays: Any) -> None:
         for array in arrays:
