@@ -394,7 +394,7 @@ def test_steps_get_a_line_every_other_second_and_the_last_one_always(capsys, mon
 def test_rounds_of_blocks_are_told(run, tmp_path):
     run("simulate", "--nodes", 3, "--trajectories", 30, "--seed", 1, "--out", tmp_path / "data.csv")
     _, out, _ = run("learn", tmp_path / "data.csv", "--inference", "blocks", "--out", tmp_path / "r")
-    assert "learning: round 1 of at most 6" in out
+    assert "learning: round 1 of at most 8" in out
 
 
 def test_help_states_defaults(run):
