@@ -30,6 +30,11 @@ def test_twenty_thousand_inputs_that_nobody_should_give(target):
     assert [(n, found) for n in tried if (found := fuzzing.attempt(target, n))] == []
 
 
+@pytest.mark.parametrize(("target", "number"), [("checkpoint", 281), ("result", 360), ("result", 893)])
+def test_chains_without_sweeps_and_tables_without_draws(target, number):
+    assert fuzzing.attempt(target, number) is None
+
+
 def test_targets_share_all_inputs():
     assert len(list(fuzzing.numbers(20_000))) == 20_000
 

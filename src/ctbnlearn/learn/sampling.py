@@ -130,6 +130,9 @@ class Run:
         for c, chain in enumerate(self.chains):
             chain.restore(under(f"chain/{c}/"))
             self.trails.append(Trail.restore(under(f"trail/{c}/"), chain.task.cards))
+        lengths = {len(trail) for trail in self.trails}
+        if len(lengths) != 1 or 0 in lengths:
+            raise ValueError("chains without sweeps, or of different length")
 
 
 def make_task(

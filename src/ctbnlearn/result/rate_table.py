@@ -94,8 +94,8 @@ class RateTable:
                 f"{where}: shape and rate must be ({u}, {s}, {s}) and ({u}, {s}), not {self.shape.shape} and "
                 f"{self.rate.shape}"
             )
-        if self.draws is not None and self.draws.shape[1:] != (u, s, s):
-            raise ParameterError(f"{where}: draws must be (draws, {u}, {s}, {s}), not {self.draws.shape}")
+        if self.draws is not None and (self.draws.shape[1:] != (u, s, s) or not len(self.draws)):
+            raise ParameterError(f"{where}: draws must be (draws, {u}, {s}, {s}), one or more, not {self.draws.shape}")
         finite = np.isfinite(self.shape).all() and np.isfinite(self.rate).all()
         if not finite or (self.shape < 0).any() or not (self.rate > 0).all():
             raise ParameterError(f"{where}: shapes must be finite and not negative, rates finite and positive")
