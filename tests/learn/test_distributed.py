@@ -59,18 +59,6 @@ def many():
     return cl.read_table(rows(400), trajectory="id", noise=NOISE)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as made:
-        yield made
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as made:
-        yield made
-
-
 @pytest.fixture(params=["in one piece", "in shards"])
 def split(request, monkeypatch):
     """The data in one piece, or in shards."""

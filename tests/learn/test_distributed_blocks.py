@@ -67,18 +67,6 @@ def scan(table, tmp_path):
     return cl.scan_table(tmp_path / "*.parquet", trajectory="id", noise=NOISE)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as made:
-        yield made
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as made:
-        yield made
-
-
 @pytest.fixture(params=[pytest.param("in one piece", marks=pytest.mark.slow), "in shards"])
 def split(request, monkeypatch):
     """The data in one piece, or in shards."""

@@ -11,8 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
-from ctbnlearn.learn import block_fit
-from ctbnlearn.learn import learner as learner_module
+from ctbnlearn.learn import block_fit, noise_alone
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.remaining import Countdown, rounds_left, seconds_left
 
@@ -125,8 +124,8 @@ def test_how_values_were_measured_is_part_of_one_fit():
 
 def test_levels_that_chains_do_not_agree_on_are_not_called_converged(monkeypatch):
     events = []
-    monkeypatch.setattr(learner_module, "NOISE_ALONE", cl.Sampling(chains=2, sweeps=16))
-    monkeypatch.setattr(learner_module, "MEASURED", 1.0)
+    monkeypatch.setattr(noise_alone, "CHAINS", cl.Sampling(chains=2, sweeps=16))
+    monkeypatch.setattr(noise_alone, "AGREED", 1.0)
     with pytest.warns(ConvergenceWarning, match="how values were measured"):
         learner = measured_by_levels(4, events)
     assert not learner.converged_

@@ -22,6 +22,7 @@ from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
 from ctbnlearn.learn.choice import foretold_seconds
 from ctbnlearn.learn.complete import number_of_sets
 from ctbnlearn.learn.learner import StructureLearner
+from ctbnlearn.learn.plan import make_plan
 from ctbnlearn.result.manifest import n_rows
 from ctbnlearn.structure.parent_sets import MOST_LISTED
 from ctbnlearn.structure.problem import EdgeRules
@@ -46,7 +47,8 @@ COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables,
 
 def check_values(data: Paths | Observations | TableScan, learner: StructureLearner) -> dict[str, Any]:
     """Everything `check_lines` prints, in JSON types."""
-    rules, method = learner._plan(data)
+    plan = make_plan(learner, data)
+    rules, method = plan.rules, plan.method
     complete = isinstance(data, Paths)
     span = float((data.end - data.start).sum())
     rows = None

@@ -169,7 +169,7 @@ def make_fitter(
     """Fit every variable by itself, on a device or in shards; also the expected number of starts in its states."""
     alone, mean_rates = fit_decoupled(obs, possible, where if isinstance(where, BlockShards) else None)
     cards = [v.n_states for v in obs.variables]
-    fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members :]
+    fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members - 1 :]  # a block may have one more
     evidence: Evidence
     if isinstance(where, BlockShards):
         evidence = where.lay_out(float(fast.sum()))

@@ -13,29 +13,24 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import generator, one_of
+from ctbnlearn.arguments import generator
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star, as_method
+from ctbnlearn.inference.methods import Blocks, Iterated, Method, Sampling, Star
 from ctbnlearn.interface import spoken
-from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
-from ctbnlearn.learn.limits import check_rates
 from ctbnlearn.learn.outcome import FitRecord, run_settings
+from ctbnlearn.learn.plan import check_settings, make_plan
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.result.history import History
-from ctbnlearn.structure.mixture import Mixture, as_mixture
+from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, exogenous_nodes
-
-NOISE_ALONE = Sampling(chains=2, sweeps=400)  # of observation models, every variable by itself
-MEASURED = 1.2  # potential scale reduction of their parameters from which on chains do not agree
+from ctbnlearn.structure.problem import EdgeRules, Scoring, exogenous_nodes
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -283,7 +278,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             Table of when variables were set from outside, as `Observations.with_interventions` takes it.
         """
         began = perf_counter()
-        _, mixture = self._check()
+        check_settings(self)  # before anything is read
         progress = Progress(self.progress)
         if not isinstance(data, (Paths, Observations, TableScan)):
             data = self._read(data)
@@ -293,10 +288,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             if isinstance(data, Paths):
                 raise ParameterError("interventions go with Observations; complete data (Paths) do not take them yet")
             data = (data.read() if isinstance(data, TableScan) else data).with_interventions(interventions)
-        rules, method = self._plan(data)
+        rules, possible, method, mixture = make_plan(self, data)
         self._tell_exogenous(rules, progress)
-        states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
-        possible = check_transitions(self.transitions, data.names, states, ordered)
         start = given_initial(self.initial_distribution, data.variables)
         scoring = Scoring(self.rate_prior, self.structure_prior, mixture)
         scoring.check(len(data.names))
@@ -347,33 +340,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time)
 
-    def _edge_rules(self, data: Paths | Observations | TableScan) -> EdgeRules:
-        """Which edges the settings admit among the variables of the data."""
-        return EdgeRules.build(
-            data.names,
-            self.max_parents,
-            self.candidates,
-            self.forbidden,
-            self.required,
-            self.exogenous,
-            self.adjust_for,
-            never_changing(data),
-        )
-
-    def _plan(self, data: Paths | Observations | TableScan) -> tuple[EdgeRules, Method | None]:
-        """What `fit` would do, without doing it: the edges it would weigh, and how it would infer paths.
-
-        Settings are checked against the data as `fit` does; complete data need no inference.
-        """
-        method, mixture = self._check()
-        rules = self._edge_rules(data)
-        states, ordered = [v.states for v in data.variables], [v.ordered for v in data.variables]
-        check_transitions(self.transitions, data.names, states, ordered)
-        if isinstance(data, Paths):
-            return rules, None
-        check_rates(data.variables, rules)
-        return rules, method or (Star() if mixture is not None else choose_method(data, rules))
-
     def _tell_exogenous(self, rules: EdgeRules, progress: Progress) -> None:
         """Keep who has no parents, and say who was taken to have none."""
         self.exogenous_ = [rules.names[i] for i in rules.exogenous]
@@ -387,26 +353,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 f"never changing within a trajectory, so that nothing drives it: {', '.join(still)}; {example} makes "
                 "it a parent of all others",
             )
-
-    def _check(self) -> tuple[Method | None, Mixture | None]:
-        """Check the parameters that do not depend on the data; returns method and mixture weights, if any."""
-        method, mixture = as_method(self.inference), as_mixture(self.weights)
-        if isinstance(method, (Sampling, Blocks)) and mixture is not None:
-            raise ParameterError(
-                f'inference="{method.name}" weighs parent sets by their posterior; use weights="posterior", or '
-                'inference="star" for mixture weights'
-            )
-        one_of(self.precision, "precision", ("auto", "float64", "float32"))
-        one_of(self.device, "device", ("auto", "cpu", "gpu"))
-        if not isinstance(self.resume, (bool, np.bool_)):
-            raise ParameterError(f"resume must be True or False, not {self.resume!r}")
-        if self.resume and self.checkpoint is None:
-            raise ParameterError("resume=True needs `checkpoint`, the folder to resume from")
-        generator(self.random_state, "random_state")
-        Progress(self.progress)
-        if self.callback is not None and not callable(self.callback):
-            raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
-        return method, mixture
 
     def _fit_complete(
         self,
@@ -530,10 +476,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.inference.device import Device
         from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.distributed import by_blocks
+        from ctbnlearn.learn.noise_alone import learn_noise
 
-        measured = True
+        agreed = True
         if isinstance(data, Observations):
-            data, measured = self._fit_noise_alone(data, scoring, possible, progress)
+            noise = learn_noise(data, scoring, possible, self.initial_distribution, self.random_state, progress)
+            if noise is not None:
+                self._set_noise(data, noise.models, noise.rows)
+                data, agreed = data.with_noise(noise.models), noise.agreed
         here = self.executor is None and isinstance(data, Observations)
         where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
         kept: Any = nullcontext()
@@ -547,44 +497,15 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             data.variables, found.tables, learned_initial(self.initial_distribution, data.variables, found.starts)
         )
         self.history_ = History(found.gained, ("blocks",) * len(found.gained))
-        self.objective_, self.converged_ = found.gained[-1], found.settled and measured
+        self.objective_, self.converged_ = found.gained[-1], found.settled and agreed
         self.n_iter_ = len(found.gained)
         progress.end(self.converged_, "done, but not all of it has settled")
-        if not measured:
+        if not agreed:
             warnings.warn(
                 "chains do not agree on how values were measured: levels may be too many, or overlap; try fewer",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _fit_noise_alone(
-        self, data: Observations, scoring: Scoring, possible: list[BoolArray | None], progress: Progress
-    ) -> tuple[Observations, bool]:
-        """Learn observation models with every variable by itself; the data, seen through what was learned.
-
-        Also whether the chains agree on it: they do not where levels are too many, or overlap.
-        By sampling: without edges chains mix well, where EM stops at levels that merge or split a state.
-        """
-        from ctbnlearn.learn.noise_draws import (
-            drawn_parameters,
-            learned_models,
-            mean_models,
-            parameter_rows,
-            scale_reduction,
-        )
-        from ctbnlearn.learn.sampling import in_order, make_task, sample
-
-        if not learned_models(data):
-            return data, True
-        rules, ordered = EdgeRules.build(data.names, 0, None, None, None), in_order(data)
-        task = make_task(ordered, rules, scoring, possible, self.initial_distribution)
-        measured = ", ".join(data.names[i] for i in learned_models(data))
-        progress.tell("start", f"how {measured} was measured, by sampling without edges")
-        found = sample(ordered, task, NOISE_ALONE, self.random_state, progress)
-        draws = drawn_parameters(data, found.records)
-        models = mean_models(data, draws)
-        self._set_noise(data, models, parameter_rows(data, draws))
-        return data.with_noise(models), scale_reduction(draws, NOISE_ALONE.chains) < MEASURED
 
     def _set_weights(
         self, rules: EdgeRules, sets: Sequence[ParentSets], weights: Sequence[FloatArray], edges: FloatArray

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import finite, one_of, whole
+from ctbnlearn.arguments import finite, whole
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
@@ -29,6 +29,7 @@ from ctbnlearn.inference.methods import Exact, Factorised, MeanField, Method, Sa
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord
+from ctbnlearn.learn.plan import check_run
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.model.graph import as_adjacency
@@ -191,14 +192,10 @@ class StructuralEM(FittedNetwork, BaseEstimator):
                 'structural EM takes expected statistics, not draws: use inference="exact" or "star" (StructureLearner '
                 "samples)"
             )
-        one_of(self.precision, "precision", ("auto", "float64", "float32"))
-        one_of(self.device, "device", ("auto", "cpu", "gpu"))
         whole(self.max_iter, "max_iter", 1)
         whole(self.max_inner, "max_inner", 1)
         finite(self.tol, "tol")
-        Progress(self.progress)
-        if self.callback is not None and not callable(self.callback):
-            raise ParameterError(f"callback must be a function of (iteration, objective), not {self.callback!r}")
+        check_run(self)
 
     def _first_parents(self, rules: EdgeRules) -> Parents:
         if self.initial is None:
