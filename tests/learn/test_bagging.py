@@ -13,6 +13,7 @@ import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.learn import bagging
 from ctbnlearn.learn.rebuild import learner_of
+from ctbnlearn.learn.repeats import BRIEF, brief_method
 from ctbnlearn.result.bags import Bags
 
 NET = cl.random_network(3, 1, coupling=0.9, rng=3)
@@ -125,6 +126,23 @@ def test_observations_are_resampled_with_ids_of_their_own():
     assert ((found.edge_probabilities_ >= 0) & (found.edge_probabilities_ <= 1)).all()
     assert found.smooth(obs, [0.5])["x0"].shape == (20, 1, 2)
     json.dumps(found.result_.manifest)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, BRIEF),
+        ({"inference": "auto"}, BRIEF),
+        ({"inference": "sampling"}, BRIEF),
+        ({"inference": cl.Sampling(sweeps=50)}, cl.Sampling(sweeps=50)),
+        ({"inference": "blocks"}, cl.Blocks()),
+        ({"inference": "exact"}, "exact"),
+        ({"weights": "mixture"}, "auto"),
+    ],
+)
+def test_one_of_many_fits_samples_briefly(settings, expected):
+    obs = cl.observe(cl.simulate(NET, 12, horizon=2.0, rng=1), n_times=5, rng=2)
+    assert brief_method(cl.StructureLearner(max_parents=1, **settings), obs) == expected
 
 
 def test_interventions_go_with_their_units():

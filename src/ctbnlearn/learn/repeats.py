@@ -14,20 +14,18 @@ import numpy as np
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.methods import Blocks, Method, Sampling, as_method
-from ctbnlearn.learn.choice import choose_method
+from ctbnlearn.inference.methods import Blocks, Sampling
 from ctbnlearn.learn.learner import StructureLearner
+from ctbnlearn.learn.plan import make_plan
 
 BRIEF = Sampling(chains=2, sweeps=300)  # of one of many fits, whose average is wanted
 
 
 def brief_method(learner: StructureLearner, data: Paths | Observations) -> Any:
     """How one of many fits infers paths: as the learner does, but sampling with few sweeps unless it has its own."""
-    method: Method | None = as_method(learner.inference)
     if isinstance(data, Paths) or learner.weights != "posterior":
         return learner.inference
-    if method is None:
-        method = choose_method(data, learner._edge_rules(data))
+    method = make_plan(learner, data).method
     if isinstance(method, Sampling) and method.sweeps is None:
         return replace(BRIEF, agreement=method.agreement)
     return method if isinstance(method, Blocks) else learner.inference
