@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import per_unit
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
@@ -184,7 +184,7 @@ def describe(obs: Observations) -> Description:
     )
 
 
-def _quantiles(values: FloatArray) -> tuple[float, float, float]:
+def _quantiles(values: FloatArray | IntArray) -> tuple[float, float, float]:
     if not len(values):
         return float("nan"), float("nan"), float("nan")
     low, middle, high = np.quantile(values, QUANTILES).tolist()

@@ -301,7 +301,7 @@ def observe(
         span = (paths.end - paths.start)[:, None]
         grid = np.sort(paths.start[:, None] + span * rng.random((n, n_times)), axis=1)
         grid = np.minimum(grid, paths.end[:, None])
-        flat, offsets = grid.reshape(-1), np.arange(n + 1) * n_times
+        flat, offsets = grid.reshape(-1), offsets_from_counts(np.full(n, n_times))
         if n_times > 1 and not (span > 0).all():
             k = int(np.argmin(span))
             raise DataError(f"trajectory {paths.ids[k]!r} has length zero: it has no {n_times} different times")

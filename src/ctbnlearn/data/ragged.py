@@ -16,7 +16,7 @@ def owner(offsets: IntArray) -> IntArray:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def offsets_from_counts(counts: IntArray) -> IntArray:
+def offsets_from_counts(counts: IntArray | BoolArray) -> IntArray:
     """Block offsets from block lengths."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64, copy=False)
 

@@ -345,7 +345,8 @@ def _expect(engine: _Engine, sets: tuple[tuple[int, ...], ...]) -> tuple[Statist
     for i, card in enumerate(network.n_states):
         row, own = space.configuration(sets[i]), space.digit(i)
         size = int(np.prod([network.n_states[j] for j in sets[i]], dtype=int))
-        dwells.append(np.bincount(row * card + own, dwell, size * card).reshape(size, card))
+        times = np.asarray(np.bincount(row * card + own, dwell, size * card), float)
+        dwells.append(times.reshape(size, card))
         table = np.zeros(size * card * card)
         for shift in range(1, card):
             cell = (row * card + own) * card + (own + shift) % card

@@ -141,7 +141,10 @@ class Evidence:
     def _lay_out(self, chosen: IntArray, queries: FloatArray, rows: slice) -> Timeline:
         size = len(chosen)
         block = None if self.observations is None else self.observations.select(chosen)
-        parts = [(np.arange(size), self.start[chosen]), (np.arange(size), self.end[chosen])]
+        parts: list[tuple[IntArray, FloatArray]] = [
+            (np.arange(size), self.start[chosen]),
+            (np.arange(size), self.end[chosen]),
+        ]
         parts.append((np.repeat(np.arange(size), queries.shape[1]), queries.reshape(-1)))
         if block is not None:
             # variables of a wide table share their times: lay each array out once

@@ -90,7 +90,7 @@ def search_nodes(
         counts, counted = tables.counts(node), []
         for k in notable:
             dwell, moves = counts.table(near.sets.numbers(k))
-            counted.append((kept.index(k), dwell * tables.events.tick, moves.astype(float)))
+            counted.append((kept.index(k), (dwell * tables.events.tick).astype(float), moves.astype(float)))
         n_scored = len(scorer.scored(node))
         scorer.forget(node)
         scores, weights = near.scores[kept], near.weights[kept]

@@ -90,7 +90,7 @@ class InitialDistribution:
             digits = np.unravel_index(np.arange(size), [cards[j] for j in need])
             column = dict(zip(need, digits))
             p = self.probability(column, cards, need)
-            out.append(np.bincount(column[i], p, cards[i]))
+            out.append(np.asarray(np.bincount(column[i], p, cards[i]), float))
         return out
 
     def probability(self, digits: Mapping[int, Any], cards: Sequence[int], nodes: Sequence[int]) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arguments import generator, whole
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
@@ -84,7 +85,7 @@ def random_network(
     return CTBN(variables, {name: [names[j] for j in ps] for name, ps in zip(names, parents)}, rates)
 
 
-def glauber_rates(n_parents: int, coupling: float) -> np.ndarray:
+def glauber_rates(n_parents: int, coupling: float) -> FloatArray:
     """Intensity matrices (2, ..., 2, 2, 2) of a spin with `n_parents` parents, states -1 and 1."""
     spins = np.array([-1.0, 1.0])
     field = np.zeros((2,) * n_parents)
