@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from ctbnlearn.errors import DataError, ExecutionError, ParameterError
-from ctbnlearn.execute import limits, scratch, workers
+from ctbnlearn.execute import cluster, limits, scratch, workers
 from ctbnlearn.execute.cluster import connect
 from ctbnlearn.execute.executors import as_workers
 from ctbnlearn.execute.local import Processes, Threads
@@ -227,3 +227,27 @@ def test_amounts_of_memory():
     for bad in ("lots", -1, 0, True, "4 parsecs", float("nan"), []):
         with pytest.raises(ParameterError, match="memory must be a number of bytes"):
             memory_budget(bad)
+
+
+@pytest.fixture
+def deserted(monkeypatch):
+    """A client of a Dask cluster without workers, looked at often."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.1)
+    settings = {"n_workers": 0, "processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as made, distributed.Client(made) as client:
+        yield client
+
+
+def test_a_cluster_without_workers_is_waited_for(deserted, caplog):
+    starter = threading.Timer(0.5, deserted.cluster.scale, [1])
+    starter.start()
+    assert cluster.Cluster(deserted).map(square, [(2,), (3,)], names(2)) == [4, 9]
+    starter.join()
+    assert [r.levelname for r in caplog.records if "has no workers" in r.message] == ["WARNING"]
+
+
+def test_a_cluster_that_stays_without_workers_ends_the_run(deserted, monkeypatch):
+    monkeypatch.setattr(cluster, "MOST_SECONDS_ALONE", 0.3)
+    with pytest.raises(ExecutionError, match=r"no workers for 0\.3 s; start some with `dask worker`"):
+        cluster.Cluster(deserted).map(square, [(2,)], names(1))

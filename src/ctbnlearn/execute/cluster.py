@@ -1,7 +1,8 @@
 """Workers of a Dask cluster. Of Dask only `submit` and its `retries` are used.
 
 A state that `hold` leaves with a worker is lost when that dies; the scheduler makes it anew from the pieces of work it
-came from, back to where it was last sent from here.
+came from, back to where it was last sent from here. A cluster that has lost all its workers may get new ones: this is
+waited for, not for ever, and said.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from time import monotonic
 from typing import Any, NamedTuple, final
 
 from ctbnlearn.errors import ExecutionError, ParameterError
 from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, result_of
+
+LOOK_SECONDS = 5.0  # after which a wait is interrupted, to see whether there are workers
+MOST_SECONDS_ALONE = 600.0  # that a cluster may be without workers
+
+log = logging.getLogger("ctbnlearn")
 
 
 @final
@@ -26,6 +33,7 @@ class Cluster(Workers):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self._client = client
+        self._alone_since: float | None = None
         self.count = max(1, sum(client.nthreads().values()))
 
     def put(self, value: Any) -> Any:
@@ -57,11 +65,34 @@ class Cluster(Workers):
         from distributed.scheduler import KilledWorker
 
         try:
-            return future.result()
+            while True:
+                try:
+                    return future.result(timeout=LOOK_SECONDS)
+                except TimeoutError:
+                    if future.done():  # it is the work that took too long
+                        raise
+                    self._await_workers()
         except KilledWorker:
             raise LostError from None
         except (CancelledError, FutureCancelledError, CommClosedError, TimeoutError, OSError) as problem:
             raise self._gone(problem) from None
+
+    def _await_workers(self) -> None:
+        """Say once that there are no workers; stop where none come."""
+        if self._client.nthreads():
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = monotonic()
+            log.warning(
+                "the Dask cluster %s has no workers; waiting %g s for some to join it",
+                self._address,
+                MOST_SECONDS_ALONE,
+            )
+        elif monotonic() - self._alone_since > MOST_SECONDS_ALONE:
+            raise ExecutionError(
+                f"the Dask cluster {self._address} has had no workers for {MOST_SECONDS_ALONE:g} s; start some with "
+                f"`dask worker`, then {GO_ON}"
+            )
 
     def hold(
         self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
@@ -92,10 +123,13 @@ class Cluster(Workers):
     def close(self) -> None:
         """The cluster is not ours to end."""
 
+    @property
+    def _address(self) -> str:
+        return str(getattr(getattr(self._client, "scheduler", None), "address", ""))
+
     def _gone(self, problem: BaseException) -> ExecutionError:
-        where = getattr(getattr(self._client, "scheduler", None), "address", "")
-        logging.getLogger("ctbnlearn").debug("cluster lost: %r", problem)
-        return ExecutionError(f"the Dask cluster {where} no longer answers; start it again, then {GO_ON}")
+        log.debug("cluster lost: %r", problem)
+        return ExecutionError(f"the Dask cluster {self._address} no longer answers; start it again, then {GO_ON}")
 
 
 def _itself(value: Any) -> Any:
