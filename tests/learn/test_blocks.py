@@ -56,6 +56,17 @@ def test_what_leads_to_a_supposed_parent_comes_into_the_block():
     assert found[~truth(network)].max() < 0.2
 
 
+def test_further_parents_of_a_supposed_parent_come_into_the_block():
+    """Where x0 and x3 drive x4: in a block without x3, x4 seems to drive x0 as well (0.69 without the second look)."""
+    network = cl.random_network(6, 2, coupling=0.8, rng=np.random.default_rng([6, 120]))
+    assert network.parents[4] == (0, 3)
+    paths = cl.simulate(network, 1000, horizon=10.0, rng=121)
+    obs = cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=122)
+    found = learn(obs).edge_probabilities_
+    assert found[truth(network)].min() > 0.9
+    assert found[~truth(network) & ~np.eye(6, dtype=bool)].max() < 0.2
+
+
 def test_more_variables_than_a_block_holds():
     network, obs = example(7, 400, missing=0.2)
     found = learn(obs)

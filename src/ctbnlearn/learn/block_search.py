@@ -4,8 +4,9 @@ The first block of a variable holds its best candidates by the pair screen. Cand
 parents so far, block by block; sets in both blocks tie their weights together. In every block the sets that matter are
 fitted each for itself.
 
-A variable that drives another by way of a third may seem to be driven by it where the third is not in the block: what
-comes with a delay is no jump process of the two. Parents are looked at again in a block with what leads to them.
+A variable that drives another may seem to be driven by it where the block lacks what else leads to the other: a third
+variable between them, as what comes with a delay is no jump process of the two, or a further parent of the other, whose
+moves are then badly explained. Parents are looked at again in a block with these.
 """
 
 from __future__ import annotations
@@ -153,12 +154,18 @@ def next_blocks(
             out.append(members)
             continue
         for m in own.near():
-            between = mediators(nodes, i, m) - set(own.weighed[m].network.members)
-            members = choose_members(fitter, i, [*m, *sorted(between), *block[1:]], most + 1, states)
-            if between.intersection(members):
+            lacking = co_parents(nodes, i, m) | mediators(nodes, i, m)
+            lacking -= set(own.weighed[m].network.members)
+            members = choose_members(fitter, i, [*m, *sorted(lacking), *block[1:]], most + 1, states)
+            if lacking.intersection(members):
                 out.append(members)
                 break
     return out
+
+
+def co_parents(nodes: Sequence[NodeSearch], node: int, parents: Parents) -> set[int]:
+    """Further parents of those supposed parents that the variable itself drives, going by the best sets."""
+    return {k for j in parents if node in nodes[j].best for k in nodes[j].best} - {node, *parents}
 
 
 def mediators(nodes: Sequence[NodeSearch], node: int, parents: Parents) -> set[int]:

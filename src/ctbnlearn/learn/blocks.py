@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.observations import Observations
@@ -93,11 +94,13 @@ def fit_blocks(
     check_states(obs, method)
     if device.kind != "cpu":
         assert isinstance(obs, Observations)
-        return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
+        with threadpool_limits(1):  # small matrices, worked on side by side: threads of BLAS would fight over cores
+            return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
     whoever = workers or Threads()
     shards = BlockShards(obs, whoever, limit)
     try:
-        return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
+        with threadpool_limits(1):
+            return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
     finally:
         shards.close()
         if workers is None:
