@@ -10,3 +10,5 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
+NumberArray: TypeAlias = NDArray[np.floating[Any] | np.integer[Any] | np.bool_]  # measured values, codes or flags
+WordArray: TypeAlias = NDArray[np.uint64]  # random streams: one row of four words per stream
