@@ -12,3 +12,4 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 NumberArray: TypeAlias = NDArray[np.floating[Any] | np.integer[Any] | np.bool_]  # measured values, codes or flags
 WordArray: TypeAlias = NDArray[np.uint64]  # random streams: one row of four words per stream
+AnyArray: TypeAlias = Any  # a numpy array on the way into a jax kernel, a jax array inside it

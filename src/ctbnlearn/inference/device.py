@@ -42,7 +42,7 @@ class Device:
 
     kind: str
     precision: str
-    handle: Any
+    handle: jax.Device
 
     @classmethod
     def find(cls, device: str = "auto", precision: str = "auto") -> Device:
