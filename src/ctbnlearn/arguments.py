@@ -9,7 +9,8 @@ import numpy as np
 
 from ctbnlearn.errors import ParameterError
 
-Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
+Seed: TypeAlias = int | np.random.Generator | None  # what `random_state` may be
+AnySeed: TypeAlias = Seed | np.random.SeedSequence
 
 
 def whole(value: object, name: str, least: int) -> int:
@@ -39,7 +40,7 @@ def finite(value: object, name: str, positive: bool = True) -> float:
     return number
 
 
-def generator(rng: Seed, name: str = "rng") -> np.random.Generator:
+def generator(rng: AnySeed, name: str = "rng") -> np.random.Generator:
     """A random generator from None, a seed or a generator, or a clear error."""
     try:
         return np.random.default_rng(rng)

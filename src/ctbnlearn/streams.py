@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numba import njit
 
-from ctbnlearn.arguments import Seed
+from ctbnlearn.arguments import AnySeed
 from ctbnlearn.arrays import FloatArray, WordArray
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 compiled: Callable[[Function], Function] = njit(**OPTIONS)  # what is compiled keeps its signature
 
 
-def streams(seed: Seed, count: int, first: int = 0) -> WordArray:
+def streams(seed: AnySeed, count: int, first: int = 0) -> WordArray:
     """`count` streams (count, 4) from a seed, a `SeedSequence` or a `Generator`; row k does not depend on count.
 
     Rows are those from number `first` on.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 EVERY = 2.0  # seconds between lines on counted steps where there is no terminal
 
 
-def visible(text: Any) -> str:
+def visible(text: object) -> str:
     """Text for a terminal: what cannot be printed is spelled out."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.cut import Cuts, check_cuts, cut_codes, cut_labels
 from ctbnlearn.data.labels import HOLE, UNKNOWN, check_discovered, discover, look_alike, match
 from ctbnlearn.data.messages import named, shown
@@ -21,7 +20,7 @@ from ctbnlearn.errors import DataError, DataWarning, ParameterError
 from ctbnlearn.interface import spoken
 
 _ENDLESS = "the number is not finite; correct it, or leave it blank"
-Values = tuple[tuple[Label, ...], NDArray[Any], BoolArray]  # states of the variable, its values, which are seen
+Values = tuple[tuple[Label, ...], NumberArray, BoolArray]  # states of the variable, its values, which are seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class Column:
 
     variable: Variable
     noise: NoiseModel
-    values: NDArray[Any]
+    values: NumberArray
     seen: BoolArray
 
 

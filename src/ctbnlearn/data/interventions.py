@@ -17,7 +17,7 @@ from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.ragged import owner, take_blocks
 from ctbnlearn.data.source import Source
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import DataError
 from ctbnlearn.interface import spoken
 
@@ -63,7 +63,7 @@ class Interventions:
 
 def read_interventions(
     source: Any,
-    ids: Sequence[Any],
+    ids: Ids,
     variables: Sequence[Variable],
     window: tuple[FloatArray, FloatArray],
     clock: Clock,

@@ -22,9 +22,9 @@ from ctbnlearn.data.ragged import (
     offsets_from_counts,
     owner,
 )
-from ctbnlearn.data.series import Series
+from ctbnlearn.data.series import Series, Shared
 from ctbnlearn.data.trajectories import Trajectories
-from ctbnlearn.data.variables import Variable, as_variables, check_unique
+from ctbnlearn.data.variables import Ids, Variable, as_variables, check_unique
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.notebook import page_part
 
@@ -55,7 +55,7 @@ class Observations(Trajectories):
     series: tuple[Series, ...]
     start: FloatArray
     end: FloatArray
-    ids: Sequence[Any] = ()
+    ids: Ids = ()
     clock: Clock = NO_CLOCK
     interventions: Interventions | None = None
 
@@ -92,7 +92,7 @@ class Observations(Trajectories):
         *,
         start: ArrayLike | None = None,
         end: ArrayLike | None = None,
-        ids: Sequence[Any] = (),
+        ids: Ids = (),
     ) -> Observations:
         """Build from raw likelihoods p(y | x).
 
@@ -182,7 +182,7 @@ class Observations(Trajectories):
     def select(self, trajectories: ArrayLike) -> Observations:
         """Return the chosen trajectories, by number, in that order."""
         chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
-        shared: dict[Any, Any] = {}
+        shared: Shared = {}
         series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
         clock, given = self.clock.select(chosen), self.interventions
@@ -237,7 +237,7 @@ def _named_variables(variables: Any, first: Sequence[ArrayLike]) -> tuple[Variab
 
 
 def default_window(
-    offsets: IntArray, times: FloatArray, start: ArrayLike | None, end: ArrayLike | None, ids: Sequence[Any]
+    offsets: IntArray, times: FloatArray, start: ArrayLike | None, end: ArrayLike | None, ids: Ids
 ) -> tuple[FloatArray, FloatArray]:
     """First and last time of every trajectory where the window is not given."""
     n = len(offsets) - 1

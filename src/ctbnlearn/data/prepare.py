@@ -28,6 +28,7 @@ from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.row_groups import open_parquet, read_groups
 from ctbnlearn.data.scan import parquet_files
 from ctbnlearn.data.source import MISSING, as_words
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError
 from ctbnlearn.locks import FolderLock
 
@@ -246,7 +247,7 @@ def _cast(data: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
     return data.cast(kind)
 
 
-def _ranges(ids: Sequence[Any], bounds: Sequence[Any]) -> IntArray:
+def _ranges(ids: Ids, bounds: Sequence[Any]) -> IntArray:
     """Number of the range of every name."""
     from bisect import bisect_right
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from ctbnlearn.data.messages import shown
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.data.roles import Roles
 from ctbnlearn.data.source import ALL, Order, Source, is_blank
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError
 from ctbnlearn.interface import spoken
 
@@ -25,7 +25,7 @@ class Rows:
 
     who: IntArray
     times: FloatArray
-    ids: Sequence[Any]
+    ids: Ids
     clock: Clock | None = None
 
     def when(self, row: int) -> str:

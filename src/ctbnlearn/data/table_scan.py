@@ -11,7 +11,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.noise import NoiseModel
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 
 if TYPE_CHECKING:
     from ctbnlearn.data.row_groups import Index
@@ -46,7 +46,7 @@ class TableScan:
     def __init__(self, paths: Sequence[str], index: Index, reading: Mapping[str, Any]) -> None:
         self._paths, self._index, self._reading = tuple(paths), index, dict(reading)
         self.variables: tuple[Variable, ...] = tuple(column.variable for column in index.columns)
-        self.ids: Sequence[Any] = index.ids
+        self.ids: Ids = index.ids
         self.start: FloatArray = index.start
         self.end: FloatArray = index.end
         self.n_rows = int(index.length.sum())

@@ -9,12 +9,22 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 from ctbnlearn.errors import ExecutionError, ParameterError
 from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, result_of
+
+
+class Client(Protocol):
+    """What is used of a client of dask.distributed."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        """Call a function on the cluster."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Threads of every worker."""
 
 
 @final

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.memo import MEMO
@@ -110,7 +111,11 @@ def canonical_order(ids: Sequence[Any]) -> list[int] | None:
 
 
 def make_shards(
-    data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather, least: int = 1
+    data: Incomplete,
+    workers: Workers,
+    limit: int,
+    made: Callable[[Observations], Any] = gather,
+    least: int = 1,
 ) -> Shards:
     """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at.
 

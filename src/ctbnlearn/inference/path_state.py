@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ctbnlearn.arguments import Seed
+from ctbnlearn.arguments import AnySeed
 from ctbnlearn.arrays import FloatArray, IntArray, WordArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
@@ -192,7 +192,7 @@ def make_start(cards: Sequence[int], initial: InitialDistribution) -> Start:
     )
 
 
-def first_paths(seen: Seen, seed: Seed, first_stream: int = 0) -> Paths:
+def first_paths(seen: Seen, seed: AnySeed, first_stream: int = 0) -> Paths:
     """Paths at rest with as many virtual jumps in every gap between observations as a node has states.
 
     Where a node is let go that was set from outside, a gap begins, too: it may have to move before it is seen next.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -135,7 +134,7 @@ def count_statistics(paths: Paths, parents: Mapping[str, Sequence[str]] | None =
     )
 
 
-def configuration(states: NDArray[Any], nodes: Sequence[int], cards: Sequence[int]) -> IntArray:
+def configuration(states: IntArray, nodes: Sequence[int], cards: Sequence[int]) -> IntArray:
     """Number of the joint state of `nodes` in every row, in C order."""
     row = np.zeros(len(states), np.int64)
     for j in nodes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ctbnlearn.learn.block_judge import Weighed
 from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.decoupled import fit_decoupled
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Scoring
@@ -72,7 +71,7 @@ def fit_blocks(
     initial: Sequence[FloatArray] | None,
     device: Device,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None = None,
+    callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
     workers: Workers | None = None,
     limit: int = 1 << 62,
@@ -113,7 +112,7 @@ def _fit(
     initial: Sequence[FloatArray] | None,
     where: Device | BlockShards,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None,
+    callback: Callback | None,
     checkpoint: Checkpoint | None,
 ) -> Found:
     size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.path_store import PathStore, ShardedPaths, WholePaths
@@ -45,7 +45,7 @@ class Task(NamedTuple):
     """What all chains have in common: data in one piece (`seen`) or in shards, rules and priors."""
 
     variables: tuple[Variable, ...]
-    ids: Sequence[Any]
+    ids: Ids
     survey: Survey
     seen: path_state.Seen | None
     noise: LearnedValues  # none where the data are in shards

@@ -30,7 +30,7 @@ from ctbnlearn.learn.folds import (
     unit_folds,
 )
 from ctbnlearn.learn.learner import StructureLearner
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Progress, Watcher
 from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 
 BINS = 10  # of predicted probabilities
@@ -104,7 +104,7 @@ def check_model(
     n_folds: int = 5,
     random_state: int = 0,
     jobs: int = 1,
-    progress: Any = False,
+    progress: Watcher = False,
 ) -> ModelCheck:
     """Hold units out in folds, predict them, and compare with the network without edges and with what was seen.
 

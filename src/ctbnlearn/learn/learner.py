@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import generator
+from ctbnlearn.arguments import Seed, generator
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.files import FilePath
+from ctbnlearn.data.kinds import Data, Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
@@ -25,12 +27,19 @@ from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.plan import check_settings, make_plan
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress, Watcher
+from ctbnlearn.model.graph import Graph
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, exogenous_nodes
+from ctbnlearn.structure.prior import ProjectedPrior, RatePrior, StructurePrior
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, exogenous_nodes
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
+    from ctbnlearn.execute.executors import Executors
+    from ctbnlearn.learn.checkpoint import Checkpoint
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -181,26 +190,26 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self,
         max_parents: int | None = None,
         *,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        adjust_for: Any = None,
-        transitions: Any = None,
-        weights: Any = "posterior",
-        inference: Any = "auto",
-        rate_prior: Any = "auto",
-        structure_prior: Any = "auto",
-        initial_distribution: Any = "learn",
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        adjust_for: Variables | None = None,
+        transitions: Transitions | None = None,
+        weights: str | Mixture = "posterior",
+        inference: str | Method = "auto",
+        rate_prior: RatePrior = "auto",
+        structure_prior: StructurePrior = "auto",
+        initial_distribution: str | InitialSpec = "learn",
         precision: str = "auto",
         device: str = "auto",
-        random_state: Any = None,
-        progress: Any = False,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: Seed = None,
+        progress: Watcher = False,
+        callback: Callback | None = None,
+        checkpoint: FilePath | None = None,
         resume: bool = False,
-        executor: Any = None,
-        memory: Any = None,
+        executor: Executors = None,
+        memory: int | float | str | None = None,
         trajectory: str | None = None,
         time: str | None = None,
     ) -> None:
@@ -261,9 +270,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(
-        self, data: Paths | Observations | TableScan | Any, y: Any = None, *, interventions: Any = None
-    ) -> StructureLearner:
+    def fit(self, data: Data | Table, y: object = None, *, interventions: Table | None = None) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
@@ -329,7 +336,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._record = FitRecord.of(self, data, perf_counter() - began)
         return self
 
-    def _read(self, frame: Any) -> Observations:
+    def _read(self, frame: Table) -> Observations:
         """Observations from a data frame whose columns the settings name."""
         if self.trajectory is None and self.time is None:
             raise ParameterError(
@@ -395,10 +402,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, seed)
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
-            given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
+            given = {
+                **run_settings(self, method),
+                "device": where.kind,
+                "precision": f"{self.precision} ({where.precision})",
+            }
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
             last, draws = fit_incomplete(data, rules, scoring, possible, settings, progress, self.callback, checkpoint)
@@ -419,7 +430,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_sampling(
         self,
-        data: Observations | TableScan,
+        data: Incomplete,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -431,9 +442,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models, parameter_rows
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
 
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
+            kept = Checkpoint(self.checkpoint, data, run_settings(self, method), self.resume)
         with kept as checkpoint:
             task, found = sampled(self, data, rules, scoring, possible, method, checkpoint, progress)
         draws = drawn_parameters(data, found.records)
@@ -465,7 +476,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_blocks(
         self,
-        data: Observations | TableScan,
+        data: Incomplete,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -486,9 +497,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 data, agreed = data.with_noise(noise.models), noise.agreed
         here = self.executor is None and isinstance(data, Observations)
         where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
-            given = {**run_settings(self), "device": where.kind, "precision": where.precision}
+            given = {**run_settings(self, method), "device": where.kind, "precision": where.precision}
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
             found = by_blocks(self, data, rules, scoring, possible, start, method, where, progress, checkpoint)

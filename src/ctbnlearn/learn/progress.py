@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.learn.remaining import Countdown, about
@@ -59,6 +59,10 @@ class ProgressEvent:
         return f"{self.seconds:7.1f} s  {self.text}"
 
 
+Watcher: TypeAlias = bool | Callable[[ProgressEvent], object]
+Callback: TypeAlias = Callable[[int, float], object]  # of the round or sweep, and the objective
+
+
 class Progress:
     """Tells events.
 
@@ -68,10 +72,10 @@ class Progress:
         False: they go to the log alone (level INFO). True: to standard error, too. A function: it is called with each.
     """
 
-    def __init__(self, wanted: Any = False) -> None:
+    def __init__(self, wanted: Watcher = False) -> None:
         if not isinstance(wanted, bool) and not callable(wanted):
             raise ParameterError(f"progress must be True, False or a function of one ProgressEvent, not {wanted!r}")
-        self._tell: Callable[[ProgressEvent], Any] | None = _to_stderr if wanted is True else (wanted or None)
+        self._tell: Callable[[ProgressEvent], object] | None = _to_stderr if wanted is True else (wanted or None)
         self._began = time.perf_counter()
         self._counting, self._countdown = "", Countdown()
 

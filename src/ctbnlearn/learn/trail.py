@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 
 MOST = 128
 
@@ -27,7 +27,7 @@ class NodeRecord(NamedTuple):
     dwell: FloatArray
     moves: FloatArray
     starts: FloatArray
-    sets: NDArray[Any]  # (k, most parents), filled up with -1
+    sets: IntArray  # (k, most parents), filled up with -1
     weights: FloatArray
     noise: FloatArray
 

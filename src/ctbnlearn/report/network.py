@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import Graph, as_adjacency
 from ctbnlearn.report.check import fraction
 from ctbnlearn.report.layout import place
 from ctbnlearn.report.learned import Learned as Result
@@ -44,7 +44,7 @@ def plot_network(
     result: Result | ArrayLike,
     names: Sequence[str] | None = None,
     threshold: float = 0.5,
-    truth: Any = None,
+    truth: Graph | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the edges with a probability of at least `threshold`, the darker the more probable.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
-from ctbnlearn.data.files import as_path, read_bytes
+from ctbnlearn.data.files import FilePath, as_path, read_bytes
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 from ctbnlearn.model.ctbn import CTBN
@@ -52,7 +52,7 @@ _KINDS = {
 logger = logging.getLogger(__name__)
 
 
-def check_result_target(folder: Any) -> Path:
+def check_result_target(folder: FilePath) -> Path:
     """Raise early where a result could not be saved; returns the resolved folder."""
     return check_target(folder, FILES, MANIFEST)
 

@@ -15,7 +15,7 @@ from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations, observe
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
@@ -107,7 +107,7 @@ def simulated_units(network: CTBN, obs: Observations, method: Method | None = No
     return [replace(unit, simulated=True) for unit in units]
 
 
-def check_units(ids: Sequence[Any], chosen: Sequence[str]) -> dict[str, int]:
+def check_units(ids: Ids, chosen: Sequence[str]) -> dict[str, int]:
     """Numbers of the chosen trajectories by name as text."""
     place = {str(name): k for k, name in enumerate(ids)}
     unknown = [name for name in chosen if name not in place]
