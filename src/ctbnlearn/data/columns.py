@@ -14,6 +14,7 @@ from ctbnlearn.data.cut import Cuts, check_cuts, cut_codes, cut_labels
 from ctbnlearn.data.labels import HOLE, UNKNOWN, check_discovered, discover, look_alike, match
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.noise import ExactStates, LabelNoise, NoiseModel, RawLikelihoods, choose_noise
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.source import Cells, Order, Source
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, DataWarning, ParameterError
@@ -52,7 +53,7 @@ class Column:
 
 
 def read_specs(
-    names: Sequence[str], noise: Any, states: Any, allow_unseen: bool, ordered: Any = None, cut: Any = None
+    names: Sequence[str], noise: NoiseSpec, states: Any, allow_unseen: bool, ordered: Any = None, cut: Any = None
 ) -> list[Spec]:
     """Check observation models, declared states and cuts against the names of the variables."""
     states, ranked = _labels(states, names, "states"), _labels(ordered, names, "ordered")

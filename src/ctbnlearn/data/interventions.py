@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ctbnlearn.data.source import Source
 from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import DataError
 from ctbnlearn.interface import spoken
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
 
 COLUMNS = ("start", "end", "variable")
 UNKNOWN = -1  # in place of a value
@@ -62,7 +65,7 @@ class Interventions:
 
 
 def read_interventions(
-    source: Any,
+    source: Table,
     ids: Ids,
     variables: Sequence[Variable],
     window: tuple[FloatArray, FloatArray],
@@ -135,7 +138,7 @@ def _find(table: Source, row: int, column: str, known: dict[str, int], what: str
     return known[text]
 
 
-def _state(table: Source, row: int, label: Any, variable: Variable) -> int:
+def _state(table: Source, row: int, label: object, variable: Variable) -> int:
     texts = [str(s) for s in variable.states]
     text = str(label).strip()
     try:

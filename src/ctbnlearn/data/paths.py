@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import NO_CLOCK, Clock
 from ctbnlearn.data.ragged import check_times, check_window, owner, take_blocks
 from ctbnlearn.data.trajectories import Trajectories
-from ctbnlearn.data.variables import Ids, Variable, as_variables
+from ctbnlearn.data.variables import Ids, Variable, VariableSpec, as_variables
 from ctbnlearn.errors import DataError
 
 
@@ -162,7 +162,7 @@ class Paths(Trajectories):
             )
 
     @classmethod
-    def from_trajectories(cls, variables: Any, trajectories: Iterable[Any], ids: Ids = ()) -> Paths:
+    def from_trajectories(cls, variables: VariableSpec, trajectories: Iterable[Sequence[Any]], ids: Ids = ()) -> Paths:
         """Build from labels.
 
         Parameters

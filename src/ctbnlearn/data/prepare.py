@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.csvfile import CsvSource
-from ctbnlearn.data.files import as_path
+from ctbnlearn.data.files import FilePath, as_path
 from ctbnlearn.data.messages import first_line, named
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.row_groups import open_parquet, read_groups
@@ -43,7 +43,7 @@ KINDS = ((_WHOLE, pa.int64()), (_NUMBER, pa.float64()), (_TRUTH, pa.bool_()))
 
 def prepare_table(
     source: Any,
-    out: Any,
+    out: FilePath,
     *,
     trajectory: str,
     time: str = "time",
@@ -168,7 +168,7 @@ def _several(source: Any) -> bool:
     return isinstance(source, (list, tuple)) or (isinstance(source, (str, Path)) and not Path(source).is_file())
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -241,7 +241,7 @@ def _deal(
     return names
 
 
-def _cast(data: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
+def _cast(data: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if kind == pa.bool_():
         return pc.equal(pc.utf8_lower(data), "true")
     return data.cast(kind)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import Clock
@@ -79,7 +80,7 @@ class TableScan:
         """Trajectories from one rank up to another, to be read later."""
         return self._some(np.arange(first, last))
 
-    def select(self, trajectories: Any) -> Observations:
+    def select(self, trajectories: ArrayLike) -> Observations:
         """Read the chosen trajectories, by rank."""
         return self._some(np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)).observations()
 

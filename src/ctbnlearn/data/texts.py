@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Literal
 
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.source import MISSING
@@ -12,7 +12,7 @@ from ctbnlearn.data.variables import Ids, Label, Variable
 from ctbnlearn.errors import DataError
 
 
-def quoting(texts: Iterable[str]) -> Any:
+def quoting(texts: Iterable[str]) -> Literal[0, 1]:
     """Python's writer leaves a lone carriage return bare, and readers take it for a line end."""
     return csv.QUOTE_ALL if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ctbnlearn.errors import DataError
 
@@ -90,7 +90,10 @@ def _has_order(states: tuple[Label, ...]) -> bool:
     return tuple(str(s).strip().lower() for s in states) in _NO_YES
 
 
-def as_variables(spec: Any) -> tuple[Variable, ...]:
+VariableSpec: TypeAlias = Iterable[Variable] | Mapping[str, Iterable[Label]]
+
+
+def as_variables(spec: VariableSpec) -> tuple[Variable, ...]:
     """Accept a list of `Variable`, or a mapping from name to states; check that names differ."""
     if isinstance(spec, Mapping):
         variables = tuple(Variable(str(name), tuple(states)) for name, states in spec.items())

@@ -49,7 +49,7 @@ class Out:
         codes = self.values if self.seen is None else np.where(self.seen, self.values, len(table) - 1)
         return list(table[codes])
 
-    def arrow(self) -> Any:
+    def arrow(self) -> pa.Array:
         """A typed column."""
         mask = None if self.seen is None else ~self.seen
         if self.labels is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
@@ -110,9 +111,9 @@ class PathInference(abc.ABC):
         """From now on take the same values as seen through other observation models."""
 
     @abc.abstractmethod
-    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+    def arrays(self, paths: PathPosterior) -> dict[str, NDArray[Any]]:
         """The numbers of path posteriors by name, for a checkpoint."""
 
     @abc.abstractmethod
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], rates: PathRates, effort: Effort) -> PathPosterior:
         """The path posteriors whose numbers `arrays` gave."""

@@ -12,6 +12,7 @@ from typing import Any, final
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
@@ -138,12 +139,12 @@ class PathEngine(PathInference):
         for block, state in zip(self.blocks, paths.states):
             yield block, self._run(block, None, tables, paths.effort)[0] if state is None else state
 
-    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+    def arrays(self, paths: PathPosterior) -> dict[str, NDArray[Any]]:
         """The states of all blocks by name; none where they are made anew."""
         kept = [(k, state) for k, state in enumerate(paths.states) if state is not None]
         return {f"paths/{k}/{name}": np.asarray(a) for k, state in kept for name, a in state._asdict().items()}
 
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], rates: PathRates, effort: Effort) -> PathPosterior:
         """The states that `arrays` gave after an update with these rates."""
         states: list[kernels.State | None] = [None] * len(self.blocks)
         if self.keep:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ class Statistics:
 
 
 def as_parents(
-    parents: Any, variables: Sequence[Variable], default: Sequence[Sequence[int]]
+    parents: Mapping[str, Sequence[str]] | None, variables: Sequence[Variable], default: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
     """Parent numbers per node from None (the default) or a mapping from name to names."""
     if parents is None:

@@ -13,6 +13,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.variables import Ids, Variable
@@ -251,7 +252,7 @@ class Chain:
         self.drawn.edges[:] = 0.0
         self.age[0] = 0
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All that the next sweep depends on, by name."""
         parts = {name: getattr(self, name)._asdict() for name in PARTS}
         parts["paths"] = self.paths.arrays()
@@ -259,7 +260,7 @@ class Chain:
         noise = {} if self.noise is None else self.noise.arrays()
         return {**out, **{key: getattr(self, key) for key in OWN}, **noise}
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         for name in PARTS:
             part = getattr(self, name)
@@ -282,7 +283,7 @@ class Chain:
         self.paths.take_over(other.paths)
 
 
-def chain_step(task: Any, arrays: Mapping[str, Any], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
+def chain_step(task: Any, arrays: Mapping[str, NDArray[Any]], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
     """A method of a chain as a pure function: task and state to the next state, and what the method returned."""
     if isinstance(task, scratch.Kept):
         task = MEMO.get((task.path, 0), lambda: scratch.read(task), 1 << 62)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import FloatArray, IntArray, NumberArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
@@ -177,7 +177,7 @@ def check_model(
 class _Fold:
     full: list[Forecast]
     empty: list[Forecast]
-    simulated: list[list[Any]]  # data sets, each a list of values by variable
+    simulated: list[list[NumberArray | None]]  # data sets, each a list of values by variable
     engine: str
 
 
@@ -253,7 +253,10 @@ def _calibration(parts: Sequence[Forecast]) -> tuple[list[dict[str, Any]], float
 
 
 def _curves(
-    obs: Observations, folds: Sequence[IntArray], simulated: Sequence[Sequence[Sequence[Any]]], moving: Sequence[int]
+    obs: Observations,
+    folds: Sequence[IntArray],
+    simulated: Sequence[Sequence[Sequence[NumberArray | None]]],
+    moving: Sequence[int],
 ) -> list[dict[str, Any]]:
     """Shares of states, or means of measured values, over the time since the start."""
     rows: list[dict[str, Any]] = []

@@ -184,7 +184,7 @@ def saved_round(folder: str | os.PathLike[str]) -> int | None:
         return None
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A setting as text, a long one as its fingerprint."""
     text = json.dumps(plain(value), sort_keys=True)
     return text if len(text) <= LONGEST else "sha256:" + hashlib.sha256(text.encode()).hexdigest()

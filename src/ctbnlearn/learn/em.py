@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
@@ -87,7 +88,7 @@ class EMState:
         """How much the last step changed F, up or down."""
         return abs(self.history.objective[-1] - self.history.objective[-2])
 
-    def arrays(self, engine: PathInference) -> dict[str, Any]:
+    def arrays(self, engine: PathInference) -> dict[str, NDArray[Any]]:
         """The numbers of the state by name; whether it has converged, and phases, are not among them."""
         statistics = self.found.statistics
         return {

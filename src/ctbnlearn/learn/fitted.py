@@ -53,7 +53,7 @@ class FittedNetwork:
         check_is_fitted(self)
         return result_of(self, self._record)
 
-    def _where(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in ("precision", "device") if hasattr(self, name)}
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:

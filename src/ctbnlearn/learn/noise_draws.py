@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, NumberArray, WordArray
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, table_rows
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.path_state import Paths, Seen, states_seen
+from ctbnlearn.learn.trail import NodeRecord
 from ctbnlearn.streams import uniform
 
 LEVEL = 0.95  # of intervals
@@ -89,7 +91,7 @@ class NoiseDraws:
         """The parameters by name, for a checkpoint."""
         return {f"noise/{i}": model.parameters() for i, model in self.models.items()}
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         for i, model in self.models.items():
             self._put(i, model.with_parameters(np.asarray(arrays[f"noise/{i}"])))
@@ -121,6 +123,6 @@ def parameter_rows(obs: Incomplete, draws: Mapping[int, FloatArray]) -> list[Map
     return rows
 
 
-def drawn_parameters(obs: Incomplete, records: Sequence[Sequence[Any]]) -> dict[int, FloatArray]:
+def drawn_parameters(obs: Incomplete, records: Sequence[Sequence[NodeRecord]]) -> dict[int, FloatArray]:
     """Parameters in the sweeps that chains kept, by number of the variable: (n_sweeps, n_parameters)."""
     return {i: np.stack([record[i].noise for record in records]) for i in learned_models(obs)}

@@ -51,7 +51,7 @@ from ctbnlearn.learn.noise_draws import LearnedValues, drawn_parameters, mean_mo
 from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
-from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.model.initial import InitialDistribution, InitialSpec
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
@@ -142,7 +142,7 @@ def make_task(
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
-    initial: Any,
+    initial: str | InitialSpec,
     workers: Workers | None = None,
     limit: int = 1 << 62,
 ) -> Task:
@@ -172,7 +172,7 @@ def make_task(
     return Task(data.variables, data.ids, found, seen, noise, shards, rules, scoring, possible, start)
 
 
-def in_order(data: Incomplete) -> Any:
+def in_order(data: Incomplete) -> Incomplete:
     """Data with the trajectories in the order of their names: the answer must not depend on that of a table."""
     order = canonical_order(data.ids) if isinstance(data, Observations) else None
     return data if order is None else data.select(order)

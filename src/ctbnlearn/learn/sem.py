@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -112,7 +112,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         inference: str | Method = "auto",
         rate_prior: RatePrior = "auto",
         structure_prior: StructurePrior = "auto",
-        initial: Any = None,
+        initial: Graph | None = None,
         initial_distribution: str | InitialSpec = "learn",
         max_iter: int = 20,
         max_inner: int = 3,

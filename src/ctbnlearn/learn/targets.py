@@ -15,7 +15,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.interface import spoken
 
 
-def as_target(target: Any, variables: Sequence[Variable]) -> dict[int, BoolArray]:
+def as_target(target: Mapping[str, Any], variables: Sequence[Variable]) -> dict[int, BoolArray]:
     """Variable number -> which of its states count, from {name: state or list of states}.
 
     Examples

@@ -88,7 +88,7 @@ class Trail:
         out.edges, out.evidence, out.records = list(self.edges), list(self.evidence), list(self.records)
         return out
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it, by name; ragged parts are laid one after another."""
         flat = [node for record in self.records for node in record]
         return {
@@ -108,7 +108,7 @@ class Trail:
         }
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, Any], cards: Sequence[int]) -> Trail:
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], cards: Sequence[int]) -> Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.noise import NoiseModel, noise_from_dict
@@ -361,7 +362,7 @@ class Result:
         write_report(self, path)
 
 
-def _frozen(values: Any) -> FloatArray:
+def _frozen(values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=float).view()
     array.setflags(write=False)
     return array
