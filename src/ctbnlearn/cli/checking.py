@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.data.description import describe
+from ctbnlearn.data.kinds import Data, Incomplete
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -45,7 +46,7 @@ SAMPLER_SECONDS = 14.0  # compilation, once on a machine
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
-def check_values(data: Paths | Observations | TableScan, learner: StructureLearner) -> dict[str, Any]:
+def check_values(data: Data, learner: StructureLearner) -> dict[str, Any]:
     """Everything `check_lines` prints, in JSON types."""
     plan = make_plan(learner, data)
     rules, method = plan.rules, plan.method
@@ -123,7 +124,7 @@ def _changes_in_words(v: Mapping[str, Any]) -> str:
     )
 
 
-def _seen_and_changes(data: Observations | TableScan) -> tuple[list[int], list[int]]:
+def _seen_and_changes(data: Incomplete) -> tuple[list[int], list[int]]:
     """Per variable the values seen, and how often they change; part by part where not all are in memory."""
     bounds = [0, data.n_trajectories]
     if isinstance(data, TableScan):
@@ -142,9 +143,7 @@ def _changes(series: Series) -> int:
     return int(((state[1:] != state[:-1]) & (who[1:] == who[:-1])).sum())
 
 
-def _cost(
-    data: Paths | Observations | TableScan, span: float, changes: list[int], rules: EdgeRules, method: Method | None
-) -> tuple[int, float]:
+def _cost(data: Data, span: float, changes: list[int], rules: EdgeRules, method: Method | None) -> tuple[int, float]:
     """Bytes and seconds of a fit, roughly: cells of the time grid x nodes x joint states of the parents."""
     cards = [v.n_states for v in data.variables]
     n, s = len(cards), max(cards)
@@ -175,7 +174,7 @@ def _cost(
     return int(LOADED[method.name] + own), seconds
 
 
-def _sampling_cost(data: Observations | TableScan, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
+def _sampling_cost(data: Incomplete, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
     """Bytes over all processes and seconds of sampling, roughly."""
     most = max(v.n_states for v in data.variables)
     scanned = isinstance(data, TableScan)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
@@ -165,7 +166,7 @@ def fit(rows: list[Row]) -> Costs:
     return Costs(work, _least_squares([(row["shards"], 1.0) for row in rows], [row["own_seconds"] for row in rows]))
 
 
-def _least_squares(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> Any:
+def _least_squares(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> FloatArray:
     spent = np.asarray(seconds, float)[:, None]
     return nnls(CHAINS * np.asarray(terms, float) / spent, np.ones(len(spent)))[0]
 

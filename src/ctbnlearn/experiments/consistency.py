@@ -25,6 +25,7 @@ from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
 from ctbnlearn.experiments.rows import Cell, Row, Tables, group, mean, paired, select
+from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def observations(net: CTBN, graph: int, trajectories: int, ends: str, gap: float
     return observe(paths, times=times, noise=noise, rng=np.random.default_rng(seeds[2]))
 
 
-def inference(method: str, quick: bool) -> Any:
+def inference(method: str, quick: bool) -> Method:
     """The method with its own defaults; quick: a coarse grid, few sweeps."""
     from ctbnlearn.inference.methods import Blocks, Exact, Sampling, Star
 

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.execute.block_shards import BlockShards
 from ctbnlearn.execute.local import Threads
@@ -63,7 +63,7 @@ class Found:
 
 
 def fit_blocks(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -104,7 +104,7 @@ def fit_blocks(
 
 
 def _fit(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -145,7 +145,7 @@ def _fit(
     return Found(sets, weights, edges, tables, starts, tuple(gained), settled)
 
 
-def check_states(obs: Observations | TableScan, method: Blocks) -> None:
+def check_states(obs: Incomplete, method: Blocks) -> None:
     """Raise where even a pair of variables has too many joint states."""
     largest = sorted(obs.variables, key=lambda v: -v.n_states)[:2]
     if prod(v.n_states for v in largest) > method.states:
@@ -157,7 +157,7 @@ def check_states(obs: Observations | TableScan, method: Blocks) -> None:
 
 
 def make_fitter(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -119,7 +118,7 @@ def plot_network(
     ax.scatter(xy[:, 0], xy[:, 1], s=(2 * radius) ** 2, facecolor="#eef3f7", edgecolor=INK, linewidth=0.8, zorder=2)
     halo = [withStroke(linewidth=1.8, foreground="white")]
     labels = [plain(name, 24) for name in names]
-    places: list[Any] = [((0, 0), "center", "center")] * n
+    places: list[tuple[tuple[float, float], str, str]] = [((0, 0), "center", "center")] * n
     if not inside:
         places = choose_sides(xy * scale, linked, labels, radius, font)
     for i, label in enumerate(labels):

@@ -15,7 +15,7 @@ from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
 
-NoiseSpec: TypeAlias = NoiseModel | Mapping[str, NoiseModel] | None
+NoiseSpec: TypeAlias = NoiseModel | Mapping[str, NoiseModel | None] | None
 
 
 def choose_noise(noise: Any, names: Sequence[str]) -> list[NoiseModel]:
