@@ -1,4 +1,4 @@
-"""Names for array types. They tell the reader what an array holds; shapes stand in the docstrings."""
+"""Names for array types. They say what an array holds; shapes are in docstrings or comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run a folder: whoever comes second is refused, not overwritten.
+"""One run per folder: a second run is refused, and overwrites nothing.
 
 The lock is the operating system's: it ends with the process that holds it, however that ends, so nothing is ever left
 locked. Beside a folder that is replaced as a whole, inside one that stays.

@@ -1,4 +1,4 @@
-"""Random streams for compiled loops: xoshiro256++ (Blackman & Vigna 2019), one row of four words a stream.
+"""Random streams for compiled loops: xoshiro256++ (Blackman & Vigna 2019), one row of four words per stream.
 
 Every unit of work, such as a trajectory, has a row of its own, so results do not depend on how work is split, and a
 checkpoint of the rows resumes bit for bit. Importing this module loads numba.

@@ -16,11 +16,11 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
+from ctbnlearn.execute.memory import Size, estimated_bytes, memory_budget
 from ctbnlearn.execute.shards import n_shards, shard_bounds
 from ctbnlearn.inference.grid import bucket
 from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
-from ctbnlearn.learn.choice import foretold_seconds
+from ctbnlearn.learn.choice import estimated_seconds
 from ctbnlearn.learn.complete import number_of_sets
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.plan import make_plan
@@ -89,7 +89,7 @@ def check_values(data: Data, learner: StructureLearner) -> dict[str, Any]:
 
 
 def check_lines(found: Mapping[str, Any]) -> list[str]:
-    """What was understood, for people."""
+    """Lines of text that say what was understood."""
     kind = "complete: every transition is there" if found["complete"] else "points in time, with holes"
     lines = [
         f"data:          {kind}",
@@ -180,8 +180,8 @@ def _sampling_cost(data: Incomplete, method: Sampling, learner: StructureLearner
     scanned = isinstance(data, TableScan)
     size = Size(data.n_trajectories, len(data.variables), most, data.n_values, scanned)
     processes = learner.executor if isinstance(learner.executor, int) else 0
-    memory = foretold_bytes(size, method.chains, processes, memory_budget(learner.memory))
-    seconds = SAMPLER_SECONDS + foretold_seconds(data, method.chains, max(processes, 2))
+    memory = estimated_bytes(size, method.chains, processes, memory_budget(learner.memory))
+    seconds = SAMPLER_SECONDS + estimated_seconds(data, method.chains, max(processes, 2))
     return int(LOADED["sampling"]) + memory, seconds
 
 

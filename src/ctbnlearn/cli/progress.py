@@ -73,7 +73,7 @@ class ProgressLines:
             self.note(f"[{self.elapsed:6.1f} s] {text}")
 
     def event(self, event: ProgressEvent) -> None:
-        """A word of the learner; without a terminal, steps of one phase get a line every other second."""
+        """Show an event of the learner; without a terminal, steps of one phase get a line every other second."""
         now = self.elapsed
         if self.live is None and event.phase == self._last and event.done != event.total and now - self._spoke < EVERY:
             return

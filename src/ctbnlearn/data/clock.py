@@ -1,4 +1,4 @@
-"""Times as people write them: dates become numbers, in a unit chosen by their span, from each trajectory's own zero."""
+"""Times as users write them: dates become numbers, in a unit chosen by their span, from each trajectory's own zero."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Clock:
     Attributes
     ----------
     unit
-        "years", "days", ...; None where nobody said.
+        "years", "days", ...; None if unknown.
     zero : (n_trajectories,) or None
         The date at time 0 of every trajectory, where times were dates.
     """

@@ -81,7 +81,7 @@ class Description:
     visits_per_trajectory, gaps
         Quantiles (5, 50 and 95 %) over trajectories, and over the times between neighbouring visits.
     time_unit
-        Of gaps and dwell times; None where nobody said.
+        Of gaps and dwell times; None if unknown.
     variables
         One entry each.
     """

@@ -52,7 +52,7 @@ class Interventions:
         return len(self.start)
 
     def select(self, chosen: IntArray) -> Interventions:
-        """Those of some trajectories, which are counted anew."""
+        """Those of some trajectories, which are renumbered."""
         blocks = np.searchsorted(self.trajectory, np.arange(max(int(np.max(chosen, initial=0)) + 2, 1)))
         rows, offsets = take_blocks(blocks, np.asarray(chosen))
         return Interventions(owner(offsets), self.node[rows], self.start[rows], self.end[rows], self.value[rows])

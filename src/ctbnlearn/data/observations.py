@@ -50,7 +50,7 @@ class Observations(Trajectories):
     ids
         Names of the trajectories; default 0, 1, ...
     clock
-        What times mean: their unit, and the date at time 0 where they were dates. Default: nobody said.
+        What times mean: their unit, and the date at time 0 where they were dates. Default: unknown.
     interventions
         When variables were set from outside; see `with_interventions`.
     """

@@ -50,7 +50,7 @@ def prepare_table(
     rows: int = ROWS,
     missing: Sequence[str] = MISSING,
 ) -> list[Path]:
-    r"""Write a table of any size anew, so that `scan_table` can read it; returns the files.
+    r"""Rewrite a table of any size so that `scan_table` can read it; returns the files.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """One pass over partitioned Parquet, row group by row group: which trajectory stands where, and which labels occur.
 
-Only the index stays in memory: some sixty bytes a trajectory.
+Only the index stays in memory: some sixty bytes per trajectory.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class HoledSeries(Series):
 
     @property
     def times(self) -> FloatArray:
-        """Times of the rows seen, made anew at every call."""
+        """Times of the rows seen, recomputed at every call."""
         return self.grid[self.seen]
 
     @property

@@ -1,6 +1,6 @@
 """Workers of a Dask cluster. Of Dask only `submit` and its `retries` are used.
 
-A state that `hold` leaves with a worker is lost when that dies; the scheduler makes it anew from the pieces of work it
+A state that `hold` leaves with a worker is lost when that dies; the scheduler recomputes it from the pieces of work it
 came from, back to where it was last sent from here.
 """
 
@@ -76,7 +76,7 @@ class Cluster(Workers):
     def hold(
         self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
     ) -> tuple[list[Any], list[Any]]:
-        """States stay in the workers' memory; a lost one is made anew by the scheduler, from where it was put."""
+        """States stay in the workers' memory; the scheduler recomputes a lost one, from where it was put."""
         both = [self._submit(_held, function, os.getpid(), *map(self._at_hand, item)) for item in items]
         sums = [self._submit(_sums, pair) for pair in both]
         out = []

@@ -182,7 +182,7 @@ def draw(
     pools: Pools,
     sizes: tuple[int, int],
 ) -> tuple[PackedPaths, Sums]:
-    """Draw all paths of a shard anew, and count what happens in them; `sizes` are those of dwell and moves."""
+    """Redraw all paths of a shard, and count what happens in them; `sizes` are those of dwell and moves."""
     seen = seen_of(key, limit, source)
     paths, trouble = gibbs.draw_paths(seen, unpack(scratch.read(state)), net, start)
     counted = pools._replace(dwell=np.empty(sizes[0]), moves=np.empty(sizes[1]))

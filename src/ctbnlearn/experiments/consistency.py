@@ -212,7 +212,7 @@ def _parts(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
 
 
 def _pooled(rows: Sequence[Row], key: str) -> list[Row]:
-    """One row a value of `key` with the share of rates covered in all graphs; values without any are left out."""
+    """One row per value of `key` with the share of rates covered in all graphs; values without any are left out."""
     return [
         {key: at, "coverage": share} for at, here in group(rows, key).items() if (share := _share(here)) is not None
     ]

@@ -5,7 +5,7 @@ on by s states (cyclically); `rates[k, x]` is that of move k = (j, s) out of x. 
 
     exp(G^T dt) v = sum_k Pois(k; gamma dt) (P^T)^k v,    P = I + G / gamma,
 
-with gamma the largest exit rate or row sum; Horner's scheme needs one product a term. One pass back yields
+with gamma the largest exit rate or row sum; Horner's scheme needs one product per term. One pass back yields
 D = d ln Z / d G, and with it all expected statistics: moves G_xy D_xy, dwell times D_xx. `block_loops` does this on a
 processor, `block_kernel` on an accelerator.
 """

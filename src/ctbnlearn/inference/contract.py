@@ -65,7 +65,7 @@ class Effort(NamedTuple):
 class PathPosterior:
     """Path posteriors of all trajectories after an update: for which rates, by which effort.
 
-    `states` is what the engine keeps, block by block of trajectories, to go on from; None where it makes it anew.
+    `states` is what the engine keeps, block by block of trajectories, to go on from; None where it is recomputed.
     """
 
     rates: PathRates
@@ -96,7 +96,7 @@ class PathInference(abc.ABC):
 
     @abc.abstractmethod
     def describe(self) -> str:
-        """How paths are inferred, in a few words for people."""
+        """Describe briefly how paths are inferred."""
 
     @abc.abstractmethod
     def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:

@@ -35,7 +35,7 @@ class _Engine:
         self.reach = sum(c - 1 for c in network.n_states) + 12
 
     def timelines(self, queries: FloatArray | None = None, columns: int = 40) -> Iterator[Timeline]:
-        """Blocks of trajectories such that `columns` vectors a trajectory stay under the memory budget."""
+        """Blocks of trajectories such that `columns` vectors per trajectory stay under the memory budget."""
         n = len(self.evidence.start)
         width = int(np.clip(BLOCK_BYTES // (8 * self.space.n * columns), 1, 4096))
         return self.evidence.timelines(np.empty((n, 0)) if queries is None else queries, width)

@@ -72,7 +72,7 @@ def _any_states(off: Array, diagonal: Array, dt: Array) -> tuple[Array, Array]:
 def _series(a: Array, eye: Array) -> Array:
     """Taylor series of exp(a), exact to rounding up to a norm of `SMALL`.
 
-    Loops here are loops in the compiled code, too: written out, products would be computed anew wherever they are used.
+    Loops here are loops in the compiled code, too: written out, products would be recomputed wherever they are used.
     """
 
     def step(out: Array, over: AnyArray) -> tuple[Array, None]:

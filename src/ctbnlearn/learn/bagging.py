@@ -56,7 +56,7 @@ class Bagged(FittedNetwork, BaseEstimator):
     n_bags : int
         Number of draws, default 20.
     jobs : int
-        Processes side by side, default 1. Sampling uses several processors by itself.
+        Processes side by side, default 1. Sampling already uses several processors.
     random_state : int or None
         Seed of the draws; None: always the same. That of the learner stays its own.
     checkpoint : path or None
@@ -148,7 +148,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """What else a fitted learner has is that of the fit to all data."""
+        """Take all other attributes from the fit to all data."""
         if name.startswith("__") or name == "learner_" or "learner_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; fit it first, if it is a result")
         return getattr(self.__dict__["learner_"], name)

@@ -50,7 +50,7 @@ class Found:
     gained
         After every round, the log odds of the best sets against the smallest ones, summed over nodes.
     settled
-        Whether every fit has ended by itself.
+        Whether every fit has converged.
     """
 
     sets: list[ParentSets]
@@ -93,14 +93,14 @@ def fit_blocks(
     if device.kind != "cpu":
         assert isinstance(obs, Observations)
         return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
-    whoever = workers or Threads()
-    shards = BlockShards(obs, whoever, limit)
+    own = workers or Threads()
+    shards = BlockShards(obs, own, limit)
     try:
         return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
     finally:
         shards.close()
         if workers is None:
-            whoever.close()
+            own.close()
 
 
 def _fit(

@@ -36,7 +36,7 @@ MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
 FILLED = 2 / 3  # of a pool's room that members drawn at random take up, on average
 EXPLORE = 0.02  # chance of a candidate that was never a parent, beside one of probability one
-FIRST_LOOK = 32  # sweeps after which chances are set anew; every time twice as many
+FIRST_LOOK = 32  # sweeps after which chances are reset; twice as many every time
 TOP = 16  # heaviest sets kept of a sweep
 PARTS = ("net", "start", "priors", "drawn")  # of a chain that the next sweep depends on, besides the paths
 OWN = ("random", "chance", "age")
@@ -119,7 +119,7 @@ class Chain:
         self.start = path_state.make_start(cards, initial)
         self.priors = make_priors(task, self.net.parents.shape[1])
         self.chance = np.full((n, n), -1.0)  # of a candidate to be in the pool; -1: the pool holds them all
-        self.age = np.array([0, FIRST_LOOK])  # sweeps since chances were set, and after which they are set anew
+        self.age = np.array([0, FIRST_LOOK])  # sweeps since chances were set, and after which they are reset
         self.set_chances(np.zeros((n, n)))
         self.evidence = 0.0
         self.stopped = False
@@ -131,7 +131,7 @@ class Chain:
     def set_chances(self, share: FloatArray) -> None:
         """Let candidates into pools that cannot hold them all by how often [source, target] they were parents.
 
-        Setting chances anew at ever longer intervals leaves the posterior as it is: the changes die out.
+        Resetting chances at ever longer intervals leaves the posterior as it is: the changes die out.
         """
         for i, allowed in enumerate(self.task.rules.allowed):
             if len(allowed) > self.pools.room[i]:

@@ -36,7 +36,7 @@ from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 BINS = 10  # of predicted probabilities
 PERIODS = 8  # at most, of the curves over time
 REPLICATES = 20  # simulated data sets behind the curves
-NEGLIGIBLE = 1e-3  # nats a value that nobody needs to know of
+NEGLIGIBLE = 1e-3  # nats per value that are not worth reporting
 FEW = 30  # values of a period below which no point is drawn
 
 
@@ -47,7 +47,7 @@ class ModelCheck:
     Attributes
     ----------
     gain, gain_error
-        By how many nats a value the edges improve prediction over the network without edges, and its standard error
+        By how many nats per value the edges improve prediction over the network without edges, and its standard error
         over units. What a learner adjusts for stays in both.
     score, empty_score
         Mean log probability of a value, with edges and without.
@@ -303,7 +303,7 @@ def _level(values: FloatArray, code: int | None) -> float:
 
 def in_words(check: ModelCheck) -> list[str]:
     """The findings in sentences, the most important first."""
-    size = f"{abs(check.gain):.2g} ± {check.gain_error:.1g} nats a value (one standard error)"
+    size = f"{abs(check.gain):.2g} ± {check.gain_error:.1g} nats per value (one standard error)"
     if check.gain > 2 * check.gain_error:
         out = [f"The edges improve prediction of new units by {size}."]
     elif check.gain < -2 * check.gain_error:

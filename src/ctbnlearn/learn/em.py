@@ -65,7 +65,7 @@ class EMState:
     n_iter
         Rounds done.
     converged
-        Whether EM has ended by itself.
+        Whether EM has converged.
     moved
         How much the probabilities of the edges into a node moved in the last round, on average over nodes.
     """
@@ -116,7 +116,7 @@ class EM:
     schedule
         When to stop.
     learn_initial
-        Whether to estimate the initial distribution (one pseudo-count a state).
+        Whether to estimate the initial distribution (one pseudo-count per state).
     """
 
     obs: Observations

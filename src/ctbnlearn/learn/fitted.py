@@ -239,7 +239,7 @@ def given_initial(wanted: str | InitialSpec, variables: Sequence[Variable]) -> l
 def learned_initial(
     wanted: str | InitialSpec, variables: Sequence[Variable], starts: Sequence[FloatArray]
 ) -> InitialSpec | None:
-    """Initial distribution of the network: as given, or from (expected) numbers of starts, one pseudo-count a state."""
+    """Initial distribution of the network: as given, or from (expected) starts and one pseudo-count per state."""
     if not isinstance(wanted, str):
         return wanted
     return None if wanted == "uniform" else {v.name: (p + 1) / (p + 1).sum() for v, p in zip(variables, starts)}

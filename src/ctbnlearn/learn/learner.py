@@ -81,13 +81,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
         data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
-        "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
+        "size": uniform over sizes, then over the sets of a size; "sparse": half a parent per node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds
         complexity against a set more than once; the posterior does not, and takes a prior that gives full and empty
         sets the same chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only
         for posterior weights.
     initial_distribution : "learn", "uniform" or mapping
-        Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
+        Distribution at the start of a trajectory: estimated (one pseudo-count per state), uniform, or as in `CTBN`.
     precision : {"auto", "float64", "float32"}
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
@@ -97,14 +97,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
-        True: a line a step to standard error. A function is called with a `ProgressEvent` a step; `print` will do.
+        True: one line per step to standard error. A function is called with a `ProgressEvent` per step; `print` works.
         Lines also go to the logger "ctbnlearn" (level INFO).
     callback : callable or None
         Called as callback(iteration, objective) after every round of EM or step of the chains: rounds count from 1 in
         every start, steps by the sweeps made; the objective is that of `history_`. What it returns is ignored; what it
         raises ends the fit, after the checkpoint of that round was written.
     checkpoint : path or None
-        Folder to keep the state in, written anew after every round or step. It takes as much room as the paths in
+        Folder to keep the state in, rewritten after every round or step. It takes as much space as the paths in
         memory. Whenever the run stops, the state of its last whole round is there. Complete data are learned from in
         one pass: nothing is kept.
     resume : bool
@@ -167,9 +167,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     Notes
     -----
     Sampling weighs the sets among up to twelve binary candidates of a node at a time; with more, those of most weight
-    and others drawn anew in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
-    have few joint states (eight binary variables); with more, up to 5,000 sets a node, the paths depend on the parents
-    in sets of noticeable weight only.
+    and others redrawn in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
+    have few joint states (eight binary variables); with more, up to 5,000 sets per node, the paths depend only on the
+    parents in sets of noticeable weight.
 
     A variable that never changes says nothing of what drives it, and is taken as exogenous.
 

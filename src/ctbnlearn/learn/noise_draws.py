@@ -1,7 +1,7 @@
 """Observation models that are learned: one more Gibbs step of a chain, and what its draws say in the end.
 
 Given the paths, the values of a variable and the states they were seen in add up to statistics, a sum over
-trajectories; given those, the model draws its parameters and the likelihoods of that variable are written anew.
+trajectories; given those, the model draws its parameters and the likelihoods of that variable are recomputed.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def check_settings(learner: StructureLearner) -> tuple[Method | None, Mixture | 
 
 
 def check_run(learner: StructureLearner | StructuralEM) -> None:
-    """Check where a learner works, and whom it tells."""
+    """Check a learner's precision, device, progress and callback."""
     one_of(learner.precision, "precision", ("auto", "float64", "float32"))
     one_of(learner.device, "device", ("auto", "cpu", "gpu"))
     Progress(learner.progress)

@@ -1,4 +1,4 @@
-"""Word of what long work is doing: one event a step, to the log, and to whoever asked for it."""
+"""Progress of long work: one event per step, to the log and to a function if one is given."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Progress:
         self._counting, self._countdown = "", Countdown()
 
     def tell(self, phase: Phase, message: str) -> None:
-        """Tell what begins, or is worth a remark."""
+        """Report what begins, or a remark."""
         self._pass_on(ProgressEvent(phase, message, self.seconds))
 
     def count(
         self, phase: Phase, message: str, done: int, total: int, left: float | None = None, at_most: bool = False
     ) -> None:
-        """Tell of a step that is counted, with an estimate of the seconds left; what is told of them does not jump."""
+        """Report a counted step with an estimate of the seconds left, smoothed so that it does not jump."""
         if phase != self._counting or done <= 1:
             self._counting, self._countdown = phase, Countdown()
         left = 0.0 if done == total else self._countdown.shown(left, self.seconds)

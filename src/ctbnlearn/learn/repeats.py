@@ -38,14 +38,14 @@ def quiet_copy(learner: StructureLearner, **changes: Any) -> StructureLearner:
 
 
 def fit_quietly(learner: StructureLearner, data: Paths | Observations) -> StructureLearner:
-    """Fit one of many: that it has not converged is no news, as its error is averaged out."""
+    """Fit one of many without warnings: errors average out, converged or not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return learner.fit(data)
 
 
 def resampled(data: Paths | Observations, rng: np.random.Generator) -> Paths | Observations:
-    """As many units as there are, drawn with replacement; their ids are counted anew."""
+    """As many units as there are, drawn with replacement; they are renumbered."""
     drawn = data.select(rng.integers(0, data.n_trajectories, data.n_trajectories))
     return replace(drawn, ids=range(data.n_trajectories))
 

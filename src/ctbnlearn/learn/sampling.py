@@ -55,11 +55,11 @@ from ctbnlearn.model.initial import InitialDistribution, InitialSpec
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
-SETTLE_SECONDS = 0.25  # foretold time in which there may be more than the fewest: few data need more, and are fast
+SETTLE_SECONDS = 0.25  # estimated time for more than the fewest sweeps: few data need more, and are fast
 LEAST_SWEEPS = 100  # of every chain before they may agree
 STUBBORN = 0.005  # share of pairs on which chains may differ by twice as much
 PATIENCE = 1000  # sweeps from which on all may, if their average is as precise as that of chains which agree
-CHAIN_SECONDS = 60.0  # foretold time of a chain that sweeps=None allows
+CHAIN_SECONDS = 60.0  # estimated time of a chain that sweeps=None allows
 MOST_SWEEPS = 10_000
 MOST_EXACT = 512  # joint states up to which evidence is worked out
 MIXED = 1.1  # potential scale reduction of rates from which on chains have not mixed

@@ -83,7 +83,7 @@ class Trail:
         return slice(len(self) // 3, len(self))
 
     def copy(self) -> Trail:
-        """The same trail, to go on by itself."""
+        """A copy that goes on independently."""
         out = Trail(self.length)
         out.edges, out.evidence, out.records = list(self.edges), list(self.evidence), list(self.records)
         return out

@@ -1,4 +1,4 @@
-"""Graphs as people give them: a CTBN, a networkx DiGraph, a 0/1 matrix, or a list of named edges."""
+"""Graphs as users give them: a CTBN, a networkx DiGraph, a 0/1 matrix, or a list of named edges."""
 
 from __future__ import annotations
 

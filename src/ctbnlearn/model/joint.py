@@ -2,7 +2,7 @@
 
 Joint states are numbered in C order (the last variable varies fastest). The generator is kept by its
 structure: from a joint state only one variable moves at a time, so each state has sum_i (S_i - 1)
-neighbours, and a sparse matrix with as many entries a row is all that is ever built.
+neighbours, and only a sparse matrix with as many entries per row is built.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The compiled loop of the simulator: Gillespie's direct method over a tree of exit rates.
 
 The leaves of a binary tree hold the exit rates of the nodes, every inner place the sum of the two below it. A jump
-descends from the root to the node that jumps, then sets the leaves of that node and of its children, and computes the
-sums above them anew from the two places below: O(log N) for each, and no drift, because a sum is a function of the
+descends from the root to the node that jumps, then sets the leaves of that node and of its children, and recomputes
+the sums above them from the two places below: O(log N) for each, and no drift, because a sum is a function of the
 leaves alone. Importing this module loads numba.
 """
 

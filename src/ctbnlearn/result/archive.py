@@ -1,7 +1,7 @@
 """A result as a folder of files that any program reads: JSON, safetensors, CSV, GraphML, DOT. No pickle.
 
 The manifest names the format and its version and holds a SHA-256 of every file and of itself. The report is not among
-them: it may be written anew at any time.
+them: it may be rewritten at any time.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Result:
 
     @property
     def time_unit(self) -> str | None:
-        """Unit of times and of the inverse of rates, such as "years"; None where nobody said."""
+        """Unit of times and of the inverse of rates, such as "years"; None if unknown."""
         return self.manifest.get("data", {}).get("time_unit")
 
     @property

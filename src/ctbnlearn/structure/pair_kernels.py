@@ -22,7 +22,7 @@ HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 
 
 def log_gamma(a: Array) -> Array:
-    """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms a value.
+    """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms per value.
 
     Relative error some 1e-14 in double precision up to a = 1e40, 1e-7 in single precision up to a = 1e12.
     """

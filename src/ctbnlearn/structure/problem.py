@@ -1,6 +1,6 @@
-"""The search problem: which parents each node may have, and how their sets are judged.
+"""The search problem: which parents each node may have, and how their sets are scored.
 
-Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required parents, and
+Users give edges in several forms (`as_adjacency`); here they become, per node, the allowed and required parents, and
 with the priors a `NodeProblem` that turns tables of parent sets into scores and weights.
 """
 
@@ -44,7 +44,7 @@ class EdgeRules:
     """Per node, which parents are allowed and which required, and how many there may be.
 
     Variables that are `adjusted` for are among the required parents of all others and, like all `exogenous` ones, have
-    none; they count in `max_parents` here, though not in that of people.
+    none; they count in `max_parents` here, though not in the user's.
     """
 
     names: tuple[str, ...]

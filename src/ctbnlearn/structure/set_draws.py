@@ -3,7 +3,7 @@
 Given the paths, nodes are independent and everything is in closed form: the weight of a set is p(m) exp s_i(m), with
 the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). A node's sets are made of a pool of
 candidates, whose joint states are counted in one pass over the events. Where there are more candidates than a pool
-holds, it is drawn anew in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
+holds, it is redrawn in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
 Given the pool A, a set m inside has weight p(m) exp s_i(m) p(A | m), and p(A | m) is the product of 1 / q_j over the
 members of m, up to a constant: an exact Gibbs step over the pair (m, A). Where more come together than a pool holds,
 the parents stay as they are.

@@ -1,4 +1,4 @@
-"""Observation models as people give them: one for all variables, one each, or none."""
+"""Observation models as users give them: one for all variables, one each, or none."""
 
 from __future__ import annotations
 

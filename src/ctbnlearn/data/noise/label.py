@@ -67,7 +67,7 @@ class LabelNoise(LearnedNoise):
         else:
             if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
                 raise ParameterError(
-                    "LabelNoise: confusion must be a matrix of probabilities, one row a state, or the probability of "
+                    "LabelNoise: confusion must be a matrix of probabilities, one row per state, or the probability of "
                     f"an error, not {shown(self.confusion)}"
                 )
             if not np.allclose(matrix.sum(1), 1, atol=1e-6):
