@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from ctbnlearn.errors import ParameterError
 
+Seed: TypeAlias = int | np.random.Generator | None  # what `random_state` may be
+AnySeed: TypeAlias = Seed | np.random.SeedSequence
 
-def whole(value: Any, name: str, least: int) -> int:
+
+def whole(value: object, name: str, least: int) -> int:
     """A whole number not below `least`, or a clear error."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         raise ParameterError(f"{name} must be a whole number, {least} or more, not {value!r}")
     return int(value)
 
 
-def one_of(value: Any, name: str, options: tuple[str, ...]) -> str:
+def one_of(value: object, name: str, options: tuple[str, ...]) -> str:
     """One of some words, or a clear error."""
     if not isinstance(value, str) or value not in options:
         raise ParameterError(f"{name} must be one of {list(options)}, not {value!r}")
     return value
 
 
-def finite(value: Any, name: str, positive: bool = True) -> float:
+def finite(value: object, name: str, positive: bool = True) -> float:
     """A finite number, positive unless said otherwise, or a clear error."""
     try:
         number = (
@@ -37,7 +40,7 @@ def finite(value: Any, name: str, positive: bool = True) -> float:
     return number
 
 
-def generator(rng: Any, name: str = "rng") -> np.random.Generator:
+def generator(rng: AnySeed, name: str = "rng") -> np.random.Generator:
     """A random generator from None, a seed or a generator, or a clear error."""
     try:
         return np.random.default_rng(rng)

@@ -1,4 +1,4 @@
-"""Whom a message speaks to: on the command line it names options, elsewhere Python's arguments."""
+"""Words of messages: on the command line they name options, elsewhere Python's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run a folder: whoever comes second is refused, not overwritten.
+"""One run per folder: a second run is refused, and overwrites nothing.
 
 The lock is the operating system's: it ends with the process that holds it, however that ends, so nothing is ever left
 locked. Beside a folder that is replaced as a whole, inside one that stays.
@@ -11,7 +11,7 @@ import os
 import socket
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TextIO
 
 from ctbnlearn.errors import LockedError
 
@@ -44,7 +44,7 @@ class FolderLock:
         target = Path(os.path.realpath(folder))
         self.path = target / ".lock" if inside else target.parent / f".{target.name}.lock"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: Any = None
+        self._file: TextIO | None = None
         while self._file is None:  # whoever had it may remove it between our opening and locking it
             file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115
             if not _try_lock(file):
@@ -83,7 +83,7 @@ class FolderLock:
             self.release()
 
 
-def _try_lock(file: Any) -> bool:
+def _try_lock(file: TextIO) -> bool:
     """Lock a file; False where another has it. Where a file system has no locks, everybody gets it."""
     try:
         if os.name == "nt":
@@ -102,7 +102,7 @@ def _try_lock(file: Any) -> bool:
     return True
 
 
-def _in_place(file: Any) -> bool:
+def _in_place(file: TextIO) -> bool:
     """Whether the file is still the one of that name."""
     try:
         return os.fstat(file.fileno()).st_ino == os.stat(file.name).st_ino

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 
 def page_part(
-    heading: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = (), empty: str = ""
+    heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Sequence[str] = (), empty: str = ""
 ) -> str:
     """A heading, notes and a table; `empty` stands in place of a table without rows.
 

@@ -1,4 +1,4 @@
-"""Random streams for compiled loops: xoshiro256++ (Blackman & Vigna 2019), one row of four words a stream.
+"""Random streams for compiled loops: xoshiro256++ (Blackman & Vigna 2019), one row of four words per stream.
 
 Every unit of work, such as a trajectory, has a row of its own, so results do not depend on how work is split, and a
 checkpoint of the rows resumes bit for bit. Importing this module loads numba.
@@ -6,18 +6,22 @@ checkpoint of the rows resumes bit for bit. Importing this module loads numba.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, log, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-compiled: Any = njit(**OPTIONS)
+from ctbnlearn.arguments import AnySeed
+from ctbnlearn.arrays import FloatArray, WordArray
+
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+Function = TypeVar("Function", bound=Callable[..., Any])
+compiled: Callable[[Function], Function] = njit(**OPTIONS)  # what is compiled keeps its signature
 
 
-def streams(seed: Any, count: int, first: int = 0) -> NDArray[Any]:
+def streams(seed: AnySeed, count: int, first: int = 0) -> WordArray:
     """`count` streams (count, 4) from a seed, a `SeedSequence` or a `Generator`; row k does not depend on count.
 
     Rows are those from number `first` on.
@@ -38,7 +42,7 @@ def streams(seed: Any, count: int, first: int = 0) -> NDArray[Any]:
 
 
 @compiled
-def _mix(z: Any) -> Any:
+def _mix(z: np.uint64) -> np.uint64:
     """The finaliser of splitmix64."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -46,7 +50,7 @@ def _mix(z: Any) -> Any:
 
 
 @compiled
-def _fill(rows: Any, one: Any, two: Any, first: Any) -> Any:
+def _fill(rows: WordArray, one: np.uint64, two: np.uint64, first: np.uint64) -> WordArray:
     """Words of every row from the key and its number, well mixed."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     for k in range(len(rows)):
@@ -58,7 +62,7 @@ def _fill(rows: Any, one: Any, two: Any, first: Any) -> Any:
 
 
 @compiled
-def uniform(s: Any) -> float:
+def uniform(s: WordArray) -> float:
     """A number in [0, 1)."""
     total = s[0] + s[3]
     out = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s[0]
@@ -73,13 +77,13 @@ def uniform(s: Any) -> float:
 
 
 @compiled
-def exponential(s: Any) -> float:
+def exponential(s: WordArray) -> float:
     """An exponential number of mean one."""
     return -log(1.0 - uniform(s))
 
 
 @compiled
-def normal(s: Any) -> float:
+def normal(s: WordArray) -> float:
     """A standard normal number (Marsaglia's polar method)."""
     while True:
         a, b = 2.0 * uniform(s) - 1.0, 2.0 * uniform(s) - 1.0
@@ -89,7 +93,7 @@ def normal(s: Any) -> float:
 
 
 @compiled
-def gamma(s: Any, shape: float) -> float:
+def gamma(s: WordArray, shape: float) -> float:
     """A Gamma(shape, 1) number (Marsaglia & Tsang 2000)."""
     boost = 1.0
     if shape < 1.0:
@@ -107,7 +111,7 @@ def gamma(s: Any, shape: float) -> float:
 
 
 @compiled
-def choose(s: Any, weights: Any, count: int) -> int:
+def choose(s: WordArray, weights: FloatArray, count: int) -> int:
     """A number below `count`, with probability proportional to its weight."""
     total = 0.0
     for k in range(count):

@@ -79,7 +79,7 @@ def test_check_says_whether_edges_help_and_adds_to_the_report(run, clinic):
     code, out, _ = run("check", clinic / "result", clinic / "clinic.csv", "--folds", 2)
     assert code == 0
     words = next(line for line in out.splitlines() if line.startswith("The edges "))
-    assert "nats a value" in out
+    assert "nats per value" in out
     result = cl.load_result(clinic / "result")
     assert result.manifest["check"]["words"][0] == words
     page = (clinic / "result" / "report.html").read_text()

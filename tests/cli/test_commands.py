@@ -180,7 +180,7 @@ def test_check_says_what_was_understood(run, tmp_path):
     assert os.listdir(tmp_path) == ["d.csv"]
 
 
-def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
+def test_check_chooses_the_method_that_the_edge_rules_leave(run, tmp_path):
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 3, (300, 4))  # neighbours are unrelated: chains would be stuck, blocks are taken
     lines = [f"{k // 6},{k % 6}," + ",".join(map(str, row)) for k, row in enumerate(cells)]
@@ -194,7 +194,7 @@ def test_check_foretells_the_method_that_the_edge_rules_leave(run, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["small", "complete", "complete, forty states"])
-def test_check_foretells_memory(shape):
+def test_check_estimates_memory(shape):
     folder = Path(__file__).parents[2] / "benchmarks"
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import memory; print(memory.measure({shape!r})['ratio'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

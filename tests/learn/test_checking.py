@@ -32,7 +32,7 @@ def test_edges_that_are_there_help(checked):
     _, check = checked
     assert check.gain > 2 * check.gain_error > 0
     assert check.words[0].startswith("The edges improve prediction of new units by ")
-    assert "nats a value (one standard error)" in check.words[0]
+    assert "nats per value (one standard error)" in check.words[0]
     assert check.engine == "joint chain"
     assert str(check) == "\n".join(check.words)
     json.dumps(check.to_dict(), allow_nan=False)

@@ -99,7 +99,7 @@ def test_a_pipeline_ends_in_a_learner():
 
 
 def test_settings_are_compared_on_trajectories_held_out():
-    """Coupled variables are better foretold by a model of their coupling; scores are those of fits by hand."""
+    """Coupled variables are better predicted by a model of their coupling; scores are those of fits by hand."""
     search = GridSearchCV(cl.StructureLearner(), {"max_parents": [0, 1, 2]}, cv=3).fit(PATHS)
     assert search.best_params_["max_parents"] > 0
     scores = cross_val_score(cl.StructureLearner(2), PATHS, cv=3)

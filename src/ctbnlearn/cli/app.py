@@ -504,7 +504,7 @@ def report(
     ] = None,
     quiet: Annotated[bool, QUIET] = False,
 ) -> int:
-    """Write the report of a result anew: one page that needs nothing else.
+    """Rewrite the report of a result: one page that needs nothing else.
 
     \b
     ctbnlearn report result --out friday.html

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.data.description import describe
+from ctbnlearn.data.kinds import Data, Incomplete
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.execute.memory import Size, foretold_bytes, memory_budget
+from ctbnlearn.execute.memory import Size, estimated_bytes, memory_budget
 from ctbnlearn.execute.shards import n_shards, shard_bounds
 from ctbnlearn.inference.grid import bucket
 from ctbnlearn.inference.methods import Blocks, Factorised, Method, Sampling
-from ctbnlearn.learn.choice import foretold_seconds
+from ctbnlearn.learn.choice import estimated_seconds
 from ctbnlearn.learn.complete import number_of_sets
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.plan import make_plan
@@ -45,7 +46,7 @@ SAMPLER_SECONDS = 14.0  # compilation, once on a machine
 COUNTING_SPEED = 5e7  # complete data: rows x variables, or cells of all tables, per second
 
 
-def check_values(data: Paths | Observations | TableScan, learner: StructureLearner) -> dict[str, Any]:
+def check_values(data: Data, learner: StructureLearner) -> dict[str, Any]:
     """Everything `check_lines` prints, in JSON types."""
     plan = make_plan(learner, data)
     rules, method = plan.rules, plan.method
@@ -88,7 +89,7 @@ def check_values(data: Paths | Observations | TableScan, learner: StructureLearn
 
 
 def check_lines(found: Mapping[str, Any]) -> list[str]:
-    """What was understood, for people."""
+    """Lines of text that say what was understood."""
     kind = "complete: every transition is there" if found["complete"] else "points in time, with holes"
     lines = [
         f"data:          {kind}",
@@ -123,7 +124,7 @@ def _changes_in_words(v: Mapping[str, Any]) -> str:
     )
 
 
-def _seen_and_changes(data: Observations | TableScan) -> tuple[list[int], list[int]]:
+def _seen_and_changes(data: Incomplete) -> tuple[list[int], list[int]]:
     """Per variable the values seen, and how often they change; part by part where not all are in memory."""
     bounds = [0, data.n_trajectories]
     if isinstance(data, TableScan):
@@ -142,9 +143,7 @@ def _changes(series: Series) -> int:
     return int(((state[1:] != state[:-1]) & (who[1:] == who[:-1])).sum())
 
 
-def _cost(
-    data: Paths | Observations | TableScan, span: float, changes: list[int], rules: EdgeRules, method: Method | None
-) -> tuple[int, float]:
+def _cost(data: Data, span: float, changes: list[int], rules: EdgeRules, method: Method | None) -> tuple[int, float]:
     """Bytes and seconds of a fit, roughly: cells of the time grid x nodes x joint states of the parents."""
     cards = [v.n_states for v in data.variables]
     n, s = len(cards), max(cards)
@@ -175,14 +174,14 @@ def _cost(
     return int(LOADED[method.name] + own), seconds
 
 
-def _sampling_cost(data: Observations | TableScan, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
+def _sampling_cost(data: Incomplete, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
     """Bytes over all processes and seconds of sampling, roughly."""
     most = max(v.n_states for v in data.variables)
     scanned = isinstance(data, TableScan)
     size = Size(data.n_trajectories, len(data.variables), most, data.n_values, scanned)
     processes = learner.executor if isinstance(learner.executor, int) else 0
-    memory = foretold_bytes(size, method.chains, processes, memory_budget(learner.memory))
-    seconds = SAMPLER_SECONDS + foretold_seconds(data, method.chains, max(processes, 2))
+    memory = estimated_bytes(size, method.chains, processes, memory_budget(learner.memory))
+    seconds = SAMPLER_SECONDS + estimated_seconds(data, method.chains, max(processes, 2))
     return int(LOADED["sampling"]) + memory, seconds
 
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ctbnlearn.cli import Interrupted
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines, visible
 from ctbnlearn.cli.reading import read_data, read_edges, resolve_columns
 from ctbnlearn.cli.settings import Settings
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
 from ctbnlearn.learn.checkpoint import saved_round
@@ -28,6 +28,9 @@ from ctbnlearn.result.archive import REPORT, check_result_target
 from ctbnlearn.result.manifest import plain
 from ctbnlearn.result.result import Result
 from ctbnlearn.result.unit import Unit, check_units, simulated_units, smooth_units
+
+if TYPE_CHECKING:
+    from ctbnlearn.learn.bagging import Bagged
 
 NOT_CONVERGED = 3
 SHOWN = 0.1  # edges below this probability are not printed
@@ -125,9 +128,7 @@ def save(result: Result, out: Path) -> None:
         raise DataError(f"{problem}. What was learned is kept in {rescue}; move it where it belongs") from None
 
 
-def _read(
-    data: Path, columns: Mapping[str, Any], progress: ProgressLines
-) -> tuple[Paths | Observations | TableScan, list[str]]:
+def _read(data: Path, columns: Mapping[str, Any], progress: ProgressLines) -> tuple[Data, list[str]]:
     """The data, and what there is to remark on them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -141,7 +142,7 @@ def _read(
 
 
 def fit(
-    data: Paths | Observations | TableScan,
+    data: Data,
     learner_settings: Mapping[str, Any],
     reading: Mapping[str, Any],
     progress: ProgressLines,
@@ -183,7 +184,7 @@ def fit(
     return replace(result, manifest=manifest, units=units)
 
 
-def _bagged(settings: Mapping[str, Any], bags: int) -> Any:
+def _bagged(settings: Mapping[str, Any], bags: int) -> Bagged:
     """A learner inside `Bagged`, which takes over its checkpoint."""
     from ctbnlearn.learn.bagging import Bagged
     from ctbnlearn.learn.learner import StructureLearner

@@ -11,7 +11,7 @@ from ctbnlearn.errors import ParameterError
 
 
 def run_prepare(data: Path, out: Path, trajectory: str | None, time: str | None, rows: int, quiet: bool) -> int:
-    """Write a table anew."""
+    """Rewrite a table."""
     options = {key: value for key, value in (("trajectory", trajectory), ("time", time)) if value is not None}
     with ProgressLines(quiet) as progress:
         columns = resolve_columns(data, options, progress.note)

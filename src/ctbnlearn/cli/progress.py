@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 EVERY = 2.0  # seconds between lines on counted steps where there is no terminal
 
 
-def visible(text: Any) -> str:
+def visible(text: object) -> str:
     """Text for a terminal: what cannot be printed is spelled out."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
@@ -73,7 +73,7 @@ class ProgressLines:
             self.note(f"[{self.elapsed:6.1f} s] {text}")
 
     def event(self, event: ProgressEvent) -> None:
-        """A word of the learner; without a terminal, steps of one phase get a line every other second."""
+        """Show an event of the learner; without a terminal, steps of one phase get a line every other second."""
         now = self.elapsed
         if self.live is None and event.phase == self._last and event.done != event.total and now - self._spoke < EVERY:
             return

@@ -9,15 +9,14 @@ from typing import Any
 
 from ctbnlearn.cli.settings import FOREIGN
 from ctbnlearn.data.complete import read_paths
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.noise import GaussianNoise, LabelNoise, Levels, NoiseModel, PoissonNoise, ThresholdNoise
-from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.opening import open_source
-from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import PYAGRUM_COLUMNS
 from ctbnlearn.data.scan import parquet_files, scan_table
 from ctbnlearn.data.source import Source
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.data.tables import read_table
 from ctbnlearn.errors import DataError, ParameterError
 
@@ -65,7 +64,7 @@ def is_scan(path: Path) -> bool:
     return path.is_dir() or (not path.exists() and glob.has_magic(str(path)))
 
 
-def read_data(path: Path, resolved: Mapping[str, Any]) -> Paths | Observations | TableScan:
+def read_data(path: Path, resolved: Mapping[str, Any]) -> Data:
     """Read a file as the settings, complete with its columns, say; look through several."""
     options = dict(resolved)
     complete = options.pop("complete", False)
@@ -118,7 +117,7 @@ def _guess(
     )
 
 
-def read_noise(texts: Any) -> Any:
+def read_noise(texts: Any) -> NoiseSpec:
     """Observation models from text: one for all variables, {variable: model}, or None.
 
     Examples
@@ -133,7 +132,7 @@ def read_noise(texts: Any) -> Any:
     """
     if texts is None:
         return None
-    models: dict[str, Any] = {}
+    models: dict[str, NoiseModel | None] = {}
     for name, text in _texts_by_name(texts):
         if name in models:
             raise ParameterError(f"noise names {shown(name)} twice; give one model each")
@@ -145,7 +144,7 @@ def read_noise(texts: Any) -> Any:
     return models
 
 
-def _with_levels(noise: Any, levels: Mapping[str, Any]) -> Any:
+def _with_levels(noise: NoiseSpec, levels: Mapping[str, Any]) -> NoiseSpec:
     """Observation models with those of columns whose levels are learned."""
     if not levels:
         return noise
@@ -168,7 +167,7 @@ def _texts_by_name(texts: Any) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _model(text: Any) -> Any:
+def _model(text: object) -> NoiseModel | None:
     if isinstance(text, NoiseModel):
         return text
     kind, *rest = str(text).split(":")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ctbnlearn as cl
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.cli.cache import use_cache
 from ctbnlearn.cli.progress import ProgressLines
 from ctbnlearn.cli.rereading import read_again
@@ -19,6 +20,9 @@ from ctbnlearn.data.texts import label_text
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference import known
 from ctbnlearn.inference.methods import from_settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def run_smooth(
@@ -51,7 +55,7 @@ def run_smooth(
     return 0
 
 
-def _times(text: str) -> Any:
+def _times(text: str) -> FloatArray:
     try:
         grid = np.array([float(t) for t in text.split(",")])
     except ValueError:
@@ -61,7 +65,7 @@ def _times(text: str) -> Any:
     return grid
 
 
-def _table(obs: Observations, grid: Any, found: Mapping[str, Any]) -> Any:
+def _table(obs: Observations, grid: FloatArray, found: Mapping[str, FloatArray]) -> pa.Table:
     """One row per trajectory, time, variable and state."""
     import pyarrow as pa
 

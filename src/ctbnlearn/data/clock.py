@@ -1,4 +1,4 @@
-"""Times as people write them: dates become numbers, in a unit chosen by their span, from each trajectory's own zero."""
+"""Times as users write them: dates become numbers, in a unit chosen by their span, from each trajectory's own zero."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ class Clock:
     Attributes
     ----------
     unit
-        "years", "days", ...; None where nobody said.
+        "years", "days", ...; None if unknown.
     zero : (n_trajectories,) or None
         The date at time 0 of every trajectory, where times were dates.
     """
@@ -63,7 +62,7 @@ class Clock:
 NO_CLOCK = Clock()
 
 
-def check_unit(unit: Any) -> str | None:
+def check_unit(unit: object) -> str | None:
     """A unit of time by its name, or a clear error.
 
     Examples
@@ -92,12 +91,12 @@ def per_unit(unit: str | None) -> str:
     return f"per {unit.removesuffix('s')}" if unit else "per unit of time"
 
 
-def looks_like_date(text: Any) -> bool:
+def looks_like_date(text: object) -> bool:
     """Whether text is written like a date or a clock time, right or wrong."""
     return isinstance(text, str) and bool(_DATE.match(text))
 
 
-def parse_dates(texts: Sequence[Any]) -> tuple[Dates, int | None]:
+def parse_dates(texts: Sequence[object]) -> tuple[Dates, int | None]:
     """Dates of texts (None: blank), and the number of the first that is none.
 
     ISO 8601: 2024-03-31, 2024-03-31T14:30, 2024-03, also with slashes; with an offset they become universal time.

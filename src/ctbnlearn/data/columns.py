@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.cut import Cuts, check_cuts, cut_codes, cut_labels
 from ctbnlearn.data.labels import HOLE, UNKNOWN, check_discovered, discover, look_alike, match
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.noise import ExactStates, LabelNoise, NoiseModel, RawLikelihoods, choose_noise
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.source import Cells, Order, Source
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, DataWarning, ParameterError
 from ctbnlearn.interface import spoken
 
 _ENDLESS = "the number is not finite; correct it, or leave it blank"
-Values = tuple[tuple[Label, ...], NDArray[Any], BoolArray]  # states of the variable, its values, which are seen
+Values = tuple[tuple[Label, ...], NumberArray, BoolArray]  # states of the variable, its values, which are seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +48,12 @@ class Column:
 
     variable: Variable
     noise: NoiseModel
-    values: NDArray[Any]
+    values: NumberArray
     seen: BoolArray
 
 
 def read_specs(
-    names: Sequence[str], noise: Any, states: Any, allow_unseen: bool, ordered: Any = None, cut: Any = None
+    names: Sequence[str], noise: NoiseSpec, states: Any, allow_unseen: bool, ordered: Any = None, cut: Any = None
 ) -> list[Spec]:
     """Check observation models, declared states and cuts against the names of the variables."""
     states, ranked = _labels(states, names, "states"), _labels(ordered, names, "ordered")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.noise import ExactStates
-from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
 from ctbnlearn.data.table_scan import TableScan
 
 
-def never_changing(data: Paths | Observations | TableScan) -> list[int]:
+def never_changing(data: Data) -> list[int]:
     """Numbers of the variables that were seen exactly and never differ within a trajectory.
 
     None where no variable was ever seen to change: such data tell nothing of what can.

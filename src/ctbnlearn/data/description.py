@@ -20,6 +20,7 @@ from ctbnlearn.data.clock import per_unit
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.series import Series
+from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import ParameterError
 
 MOST_MOVES = 1.0  # in a gap, above which directions are barely in the data
@@ -48,7 +49,7 @@ class VariableDescription:
     """
 
     name: str
-    states: tuple[Any, ...]
+    states: tuple[Label, ...]
     seen: int
     missing: float
     changes: int
@@ -80,7 +81,7 @@ class Description:
     visits_per_trajectory, gaps
         Quantiles (5, 50 and 95 %) over trajectories, and over the times between neighbouring visits.
     time_unit
-        Of gaps and dwell times; None where nobody said.
+        Of gaps and dwell times; None if unknown.
     variables
         One entry each.
     """
@@ -191,7 +192,7 @@ def _quantiles(values: FloatArray | IntArray) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def describe_variable(name: str, states: tuple[Any, ...], series: Series, visits: int) -> VariableDescription:
+def describe_variable(name: str, states: tuple[Label, ...], series: Series, visits: int) -> VariableDescription:
     """One variable, of whose values as many could have been seen as there were visits."""
     state = series.log_likelihood().argmax(1) if len(series.values) else np.zeros(0, int)
     who = owner(series.offsets)

@@ -7,13 +7,15 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from ctbnlearn.data.messages import first_line, shown
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 
+FilePath: TypeAlias = str | os.PathLike[str]
 
-def as_path(path: Any, purpose: str) -> Path:
+
+def as_path(path: FilePath, purpose: str) -> Path:
     """Raise unless `path` is text or a path; `purpose` completes 'a path to ...'."""
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"a path to {purpose} is needed, not {type(path).__name__}")

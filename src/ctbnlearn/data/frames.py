@@ -22,7 +22,9 @@ LARGEST_EXACT = 2.0**53  # beyond it, neighbouring integers share a float
 class FrameSource(Source):
     """A narwhals data frame, or an open Parquet file; rows count from 0."""
 
-    def __init__(self, name: str, missing: frozenset[str], frame: Any, columns: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, missing: frozenset[str], frame: nw.DataFrame[Any] | pq.ParquetFile, columns: Sequence[str]
+    ) -> None:
         super().__init__(name, missing, columns)
         self._frame = frame
 
@@ -35,7 +37,7 @@ class FrameSource(Source):
         for column in labels:
             self.cells[column] = self._cells(column, self._take(column))
 
-    def _take(self, column: str) -> Any:
+    def _take(self, column: str) -> pa.ChunkedArray:
         try:
             if isinstance(self._frame, pq.ParquetFile):
                 data = self._frame.read(columns=[column]).column(column)
@@ -59,7 +61,7 @@ class FrameSource(Source):
         kind = self._frame.schema[self._frame.columns[self.columns.index(column)]]
         return bool(kind == nw.Enum)
 
-    def _numbers(self, column: str, data: Any) -> FloatArray:
+    def _numbers(self, column: str, data: pa.ChunkedArray) -> FloatArray:
         kind = data.type
         if pa.types.is_dictionary(kind) or _is_text(kind):
             return self.cell_numbers(column, self._cells(column, data))
@@ -75,7 +77,7 @@ class FrameSource(Source):
             )
         return out
 
-    def _times(self, column: str, data: Any) -> None:
+    def _times(self, column: str, data: pa.ChunkedArray) -> None:
         kind = data.type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             plain = data.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).cast(pa.int64())
@@ -87,7 +89,7 @@ class FrameSource(Source):
         else:
             self.numbers[column] = self._numbers(column, data)
 
-    def _cells(self, column: str, data: Any) -> Cells:
+    def _cells(self, column: str, data: pa.ChunkedArray) -> Cells:
         ordered = pa.types.is_dictionary(data.type)
         ranked = ordered and (bool(data.type.ordered) or self._is_enum(column))
         if pa.types.is_decimal(data.type):
@@ -119,10 +121,10 @@ class FrameSource(Source):
         return Cells(np.concatenate(codes), list(known), False, ordered, ranked)
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     view = getattr(pa.types, "is_string_view", None)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or (view is not None and view(kind)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.messages import named, shown
 from ctbnlearn.data.ragged import owner, take_blocks
 from ctbnlearn.data.source import Source
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import DataError
 from ctbnlearn.interface import spoken
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
 
 COLUMNS = ("start", "end", "variable")
 UNKNOWN = -1  # in place of a value
@@ -49,7 +52,7 @@ class Interventions:
         return len(self.start)
 
     def select(self, chosen: IntArray) -> Interventions:
-        """Those of some trajectories, which are counted anew."""
+        """Those of some trajectories, which are renumbered."""
         blocks = np.searchsorted(self.trajectory, np.arange(max(int(np.max(chosen, initial=0)) + 2, 1)))
         rows, offsets = take_blocks(blocks, np.asarray(chosen))
         return Interventions(owner(offsets), self.node[rows], self.start[rows], self.end[rows], self.value[rows])
@@ -62,8 +65,8 @@ class Interventions:
 
 
 def read_interventions(
-    source: Any,
-    ids: Sequence[Any],
+    source: Table,
+    ids: Ids,
     variables: Sequence[Variable],
     window: tuple[FloatArray, FloatArray],
     clock: Clock,
@@ -135,7 +138,7 @@ def _find(table: Source, row: int, column: str, known: dict[str, int], what: str
     return known[text]
 
 
-def _state(table: Source, row: int, label: Any, variable: Variable) -> int:
+def _state(table: Source, row: int, label: object, variable: Variable) -> int:
     texts = [str(s) for s in variable.states]
     text = str(label).strip()
     try:

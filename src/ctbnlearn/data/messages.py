@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as it may stand in a one-line message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def named(names: Iterable[Any]) -> str:
+def named(names: Iterable[object]) -> str:
     """A list of names for a message, cut when it is long."""
     every = list(names)
     return ", ".join(shown(n) for n in every[:30]) + (f", ... ({len(every)} in all)" if len(every) > 30 else "")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ctbnlearn.arguments import generator, whole
+from ctbnlearn.arguments import AnySeed, generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import NO_CLOCK, Clock
 from ctbnlearn.data.interventions import Interventions, read_interventions
 from ctbnlearn.data.noise import NoiseModel, RawLikelihoods, bind_noise, check_likelihoods
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import (
     check_times,
@@ -22,11 +23,14 @@ from ctbnlearn.data.ragged import (
     offsets_from_counts,
     owner,
 )
-from ctbnlearn.data.series import Series
+from ctbnlearn.data.series import Series, Shared
 from ctbnlearn.data.trajectories import Trajectories
-from ctbnlearn.data.variables import Variable, as_variables, check_unique
+from ctbnlearn.data.variables import Ids, Variable, VariableSpec, as_variables, check_unique
 from ctbnlearn.errors import DataError, ParameterError
 from ctbnlearn.notebook import page_part
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +50,7 @@ class Observations(Trajectories):
     ids
         Names of the trajectories; default 0, 1, ...
     clock
-        What times mean: their unit, and the date at time 0 where they were dates. Default: nobody said.
+        What times mean: their unit, and the date at time 0 where they were dates. Default: unknown.
     interventions
         When variables were set from outside; see `with_interventions`.
     """
@@ -55,7 +59,7 @@ class Observations(Trajectories):
     series: tuple[Series, ...]
     start: FloatArray
     end: FloatArray
-    ids: Sequence[Any] = ()
+    ids: Ids = ()
     clock: Clock = NO_CLOCK
     interventions: Interventions | None = None
 
@@ -88,11 +92,11 @@ class Observations(Trajectories):
         cls,
         times: Sequence[ArrayLike],
         likelihoods: Sequence[Sequence[ArrayLike]],
-        variables: Any,
+        variables: VariableSpec | Sequence[str],
         *,
         start: ArrayLike | None = None,
         end: ArrayLike | None = None,
-        ids: Sequence[Any] = (),
+        ids: Ids = (),
     ) -> Observations:
         """Build from raw likelihoods p(y | x).
 
@@ -182,14 +186,14 @@ class Observations(Trajectories):
     def select(self, trajectories: ArrayLike) -> Observations:
         """Return the chosen trajectories, by number, in that order."""
         chosen = np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)
-        shared: dict[Any, Any] = {}
+        shared: Shared = {}
         series = [s.select(chosen, shared) for s in self.series]
         ids = [self.ids[k] for k in chosen]
         clock, given = self.clock.select(chosen), self.interventions
         given = None if given is None else given.select(chosen)
         return Observations(self.variables, tuple(series), self.start[chosen], self.end[chosen], ids, clock, given)
 
-    def with_interventions(self, source: Any, trajectory: str | None = None) -> Observations:
+    def with_interventions(self, source: Table, trajectory: str | None = None) -> Observations:
         """The same data, of which some variables were set from outside at times.
 
         While a variable is set, its moves say nothing about what drives it, but it drives others.
@@ -237,7 +241,7 @@ def _named_variables(variables: Any, first: Sequence[ArrayLike]) -> tuple[Variab
 
 
 def default_window(
-    offsets: IntArray, times: FloatArray, start: ArrayLike | None, end: ArrayLike | None, ids: Sequence[Any]
+    offsets: IntArray, times: FloatArray, start: ArrayLike | None, end: ArrayLike | None, ids: Ids
 ) -> tuple[FloatArray, FloatArray]:
     """First and last time of every trajectory where the window is not given."""
     n = len(offsets) - 1
@@ -253,7 +257,7 @@ def default_window(
     return given_or(start, np.minimum), given_or(end, np.maximum)
 
 
-def _lists(times: Any) -> bool:
+def _lists(times: object) -> bool:
     """Whether times are given as one list per trajectory."""
     return isinstance(times, (list, tuple)) and any(np.ndim(t) == 1 for t in times)
 
@@ -263,9 +267,9 @@ def observe(
     n_times: int | None = None,
     *,
     times: ArrayLike | Sequence[ArrayLike] | None = None,
-    noise: Any = None,
+    noise: NoiseSpec = None,
     missing: float = 0.0,
-    rng: Any = None,
+    rng: AnySeed = None,
 ) -> Observations:
     """Look at complete paths only now and then, through noise and with holes.
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import narwhals as nw
 import pyarrow as pa
 import pyarrow.parquet as pq
+from narwhals.typing import IntoFrame
 
 from ctbnlearn.data.csvfile import CsvSource
-from ctbnlearn.data.files import as_path, read_bytes
+from ctbnlearn.data.files import FilePath, as_path, read_bytes
 from ctbnlearn.data.frames import FrameSource
 from ctbnlearn.data.messages import first_line
-from ctbnlearn.data.source import MISSING, Source, as_words
+from ctbnlearn.data.source import MISSING, Source, Words, as_words
 from ctbnlearn.errors import DataError, ParameterError
 
 _INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores its row labels in Parquet
 
 
-def open_source(source: Any, missing: Any = MISSING) -> Source:
+Table: TypeAlias = FilePath | IntoFrame  # a path, or a data frame of any kind narwhals knows
+
+
+def open_source(source: Table | Source, missing: Words = MISSING) -> Source:
     """Open a path to CSV or Parquet, or a data frame of any kind narwhals knows.
 
     Examples

@@ -13,7 +13,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import NO_CLOCK, Clock
 from ctbnlearn.data.ragged import check_times, check_window, owner, take_blocks
 from ctbnlearn.data.trajectories import Trajectories
-from ctbnlearn.data.variables import Variable, as_variables
+from ctbnlearn.data.variables import Ids, Variable, VariableSpec, as_variables
 from ctbnlearn.errors import DataError
 
 
@@ -79,7 +79,7 @@ class Paths(Trajectories):
     targets: IntArray
     start: FloatArray
     end: FloatArray
-    ids: Sequence[Any] = ()
+    ids: Ids = ()
     absorbed: Any = ()
     clock: Clock = NO_CLOCK
 
@@ -162,7 +162,7 @@ class Paths(Trajectories):
             )
 
     @classmethod
-    def from_trajectories(cls, variables: Any, trajectories: Iterable[Any], ids: Sequence[Any] = ()) -> Paths:
+    def from_trajectories(cls, variables: VariableSpec, trajectories: Iterable[Sequence[Any]], ids: Ids = ()) -> Paths:
         """Build from labels.
 
         Parameters

@@ -22,12 +22,13 @@ import pyarrow.parquet as pq
 from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.csvfile import CsvSource
-from ctbnlearn.data.files import as_path
+from ctbnlearn.data.files import FilePath, as_path
 from ctbnlearn.data.messages import first_line, named
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.row_groups import open_parquet, read_groups
 from ctbnlearn.data.scan import parquet_files
 from ctbnlearn.data.source import MISSING, as_words
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError
 from ctbnlearn.locks import FolderLock
 
@@ -42,14 +43,14 @@ KINDS = ((_WHOLE, pa.int64()), (_NUMBER, pa.float64()), (_TRUTH, pa.bool_()))
 
 def prepare_table(
     source: Any,
-    out: Any,
+    out: FilePath,
     *,
     trajectory: str,
     time: str = "time",
     rows: int = ROWS,
     missing: Sequence[str] = MISSING,
 ) -> list[Path]:
-    r"""Write a table of any size anew, so that `scan_table` can read it; returns the files.
+    r"""Rewrite a table of any size so that `scan_table` can read it; returns the files.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def _several(source: Any) -> bool:
     return isinstance(source, (list, tuple)) or (isinstance(source, (str, Path)) and not Path(source).is_file())
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -240,13 +241,13 @@ def _deal(
     return names
 
 
-def _cast(data: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
+def _cast(data: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if kind == pa.bool_():
         return pc.equal(pc.utf8_lower(data), "true")
     return data.cast(kind)
 
 
-def _ranges(ids: Sequence[Any], bounds: Sequence[Any]) -> IntArray:
+def _ranges(ids: Ids, bounds: Sequence[Any]) -> IntArray:
     """Number of the range of every name."""
     from bisect import bisect_right
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError
 
 
@@ -34,7 +32,7 @@ def take_blocks(offsets: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray
     return rows, new
 
 
-def check_window(ids: Sequence[Any], start: FloatArray, end: FloatArray) -> None:
+def check_window(ids: Ids, start: FloatArray, end: FloatArray) -> None:
     """Raise unless every trajectory has a finite, non-negative window with start <= end."""
     for name, column in (("start", start), ("end", end)):
         bad = np.flatnonzero(~np.isfinite(column) | (column < 0))
@@ -50,7 +48,7 @@ def check_window(ids: Sequence[Any], start: FloatArray, end: FloatArray) -> None
 
 
 def check_times(
-    ids: Sequence[Any],
+    ids: Ids,
     offsets: IntArray,
     times: FloatArray,
     start: FloatArray,

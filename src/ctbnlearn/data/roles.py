@@ -106,7 +106,7 @@ def read_roles(
     return Roles(events, trajectory, time, chosen, variable, value, start, end)
 
 
-def check_flag(name: str, flag: Any) -> None:
+def check_flag(name: str, flag: object) -> None:
     """Raise unless an option is True or False."""
     if not isinstance(flag, (bool, np.bool_)):
         raise ParameterError(f"{name} must be True or False, not {shown(flag)}")
@@ -130,7 +130,7 @@ def _is_time(given: Any) -> bool:
     return number and 0 <= given < math.inf
 
 
-def _is_date(table: Source, given: Any) -> bool:
+def _is_date(table: Source, given: object) -> bool:
     return isinstance(given, date) or (given not in table.columns and looks_like_date(given))
 
 

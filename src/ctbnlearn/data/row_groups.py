@@ -1,6 +1,6 @@
 """One pass over partitioned Parquet, row group by row group: which trajectory stands where, and which labels occur.
 
-Only the index stays in memory: some sixty bytes a trajectory.
+Only the index stays in memory: some sixty bytes per trajectory.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ctbnlearn.data.noise import ExactStates, ThresholdNoise
 from ctbnlearn.data.roles import Roles
 from ctbnlearn.data.rows import Rows, read_rows
 from ctbnlearn.data.source import ALL, Cells, Source, is_blank
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError, ParameterError
 
 
@@ -231,7 +232,7 @@ def build_index(paths: Sequence[str], roles: Roles, specs: Sequence[Spec], missi
     return _merge(paths, roles, joined, columns, values, still, digest.hexdigest())
 
 
-def _names(ids: Sequence[Any]) -> NDArray[Any]:
+def _names(ids: Ids) -> NDArray[Any]:
     """Names of trajectories: numbers where they are, else objects."""
     if all(isinstance(name, int) and not isinstance(name, bool) for name in ids):
         try:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.clock import MICROSECONDS, Clock, Dates, choose_unit
 from ctbnlearn.data.labels import is_int
 from ctbnlearn.data.messages import shown
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.data.roles import Roles
 from ctbnlearn.data.source import ALL, Order, Source, is_blank
+from ctbnlearn.data.variables import Ids
 from ctbnlearn.errors import DataError
 from ctbnlearn.interface import spoken
 
@@ -25,7 +25,7 @@ class Rows:
 
     who: IntArray
     times: FloatArray
-    ids: Sequence[Any]
+    ids: Ids
     clock: Clock | None = None
 
     def when(self, row: int) -> str:
@@ -125,7 +125,7 @@ def _read_names(table: Source, column: str, what: str) -> tuple[list[Any], IntAr
     return list(index), np.array([index[label] for label in labels], np.int64)[cells.codes]
 
 
-def _check_at(table: Source, column: str, bad: Any, problem: str) -> None:
+def _check_at(table: Source, column: str, bad: BoolArray, problem: str) -> None:
     if bad.any():
         raise DataError(f"{table.place(int(np.argmax(bad)), column)}: {problem}")
 

@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.columns import read_specs
+from ctbnlearn.data.files import FilePath
 from ctbnlearn.data.frames import FrameSource
 from ctbnlearn.data.messages import shown
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import open_source
 from ctbnlearn.data.ragged import offsets_from_counts
@@ -107,12 +109,12 @@ def _read_rows(path: str, rows: IntArray, columns: Sequence[str]) -> pa.Table:
 
 
 def scan_table(
-    source: Any,
+    source: FilePath | Sequence[FilePath],
     *,
     trajectory: str,
     time: str = "time",
     variables: Sequence[str] | None = None,
-    noise: Any = None,
+    noise: NoiseSpec = None,
     states: Mapping[str, Sequence[Label]] | None = None,
     start: str | float | None = None,
     end: str | float | None = None,
@@ -172,7 +174,7 @@ def scan_table(
     return TableScan(paths, index, reading)
 
 
-def parquet_files(source: Any) -> list[str]:
+def parquet_files(source: FilePath | Sequence[FilePath]) -> list[str]:
     """Files that a pattern, a folder, a file or a list of these names, in the order of their names."""
     if isinstance(source, (list, tuple)):
         found = [path for one in source for path in parquet_files(one)]

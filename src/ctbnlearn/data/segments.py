@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import check_window, offsets_from_counts, owner, take_blocks
 from ctbnlearn.data.trajectories import Trajectories
-from ctbnlearn.data.variables import Variable, as_variables
+from ctbnlearn.data.variables import Ids, Label, Variable, VariableSpec, as_variables
 from ctbnlearn.errors import DataError
 
 
@@ -51,7 +50,7 @@ class Segments(Trajectories):
     state: IntArray
     start: FloatArray
     end: FloatArray
-    ids: Sequence[Any] = ()
+    ids: Ids = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -101,8 +100,8 @@ class Segments(Trajectories):
     @classmethod
     def from_rows(
         cls,
-        variables: Any,
-        rows: Iterable[tuple[int, str, float, float, Any]],
+        variables: VariableSpec,
+        rows: Iterable[tuple[int, str, float, float, Label]],
         *,
         start: float = 0.0,
         end: float | None = None,

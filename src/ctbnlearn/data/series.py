@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from numpy.typing import NDArray
-
-from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from ctbnlearn.data.noise import NoiseModel
 from ctbnlearn.data.ragged import keep, take_blocks
+
+Shared: TypeAlias = dict[Hashable, Any]  # rows chosen and what follows from them, by `Series.key`
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Series:
 
     offsets: IntArray
     times: FloatArray
-    values: NDArray[Any]
+    values: NumberArray
     noise: NoiseModel
 
     def log_likelihood(self) -> FloatArray:
@@ -46,7 +47,7 @@ class Series:
         """The same for series that share their times."""
         return id(self.offsets), id(self.times)
 
-    def select(self, chosen: IntArray, shared: dict[Any, Any]) -> Series:
+    def select(self, chosen: IntArray, shared: Shared) -> Series:
         """Rows of some trajectories; `shared` keeps what series with the same times have in common."""
         if self.key not in shared:
             rows, offsets = take_blocks(self.offsets, chosen)
@@ -69,7 +70,7 @@ class HoledSeries(Series):
     """
 
     def __init__(
-        self, grid_offsets: IntArray, grid: FloatArray, seen: BoolArray, values: NDArray[Any], noise: NoiseModel
+        self, grid_offsets: IntArray, grid: FloatArray, seen: BoolArray, values: NumberArray, noise: NoiseModel
     ) -> None:
         held = {"offsets": keep(grid_offsets, seen), "values": values, "noise": noise}
         for name, value in {**held, "grid_offsets": grid_offsets, "grid": grid, "seen": seen}.items():
@@ -85,7 +86,7 @@ class HoledSeries(Series):
 
     @property
     def times(self) -> FloatArray:
-        """Times of the rows seen, made anew at every call."""
+        """Times of the rows seen, recomputed at every call."""
         return self.grid[self.seen]
 
     @property
@@ -93,7 +94,7 @@ class HoledSeries(Series):
         """The same for series that share their times."""
         return id(self.grid_offsets), id(self.grid), id(self.seen)
 
-    def select(self, chosen: IntArray, shared: dict[Any, Any]) -> Series:
+    def select(self, chosen: IntArray, shared: Shared) -> Series:
         """Rows of some trajectories; `shared` keeps what series on the same grid have in common."""
         common = "grid", id(self.grid_offsets), id(self.grid)
         if common not in shared:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,11 @@ from ctbnlearn.errors import DataError, ParameterError
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 ALL = slice(None)
+Words: TypeAlias = str | Iterable[str]
 Order = IntArray | slice  # rows of a table, arranged; a slice costs no memory
 
 
-def as_words(missing: Any) -> frozenset[str]:
+def as_words(missing: Words) -> frozenset[str]:
     """The words that stand for 'not seen'; a blank cell always does."""
     if isinstance(missing, str):
         missing = (missing,)
@@ -39,12 +40,12 @@ def as_words(missing: Any) -> frozenset[str]:
     return frozenset(word.strip() for word in words) | {""}
 
 
-def is_blank(label: Any, missing: frozenset[str]) -> bool:
+def is_blank(label: object, missing: frozenset[str]) -> bool:
     """Whether a cell says 'not seen'."""
     return isinstance(label, str) and label.strip() in missing
 
 
-def no_date(where: str, what: Any) -> NoReturn:
+def no_date(where: str, what: object) -> NoReturn:
     """Raise because a date stands where a number or a label is needed."""
     raise DataError(
         f"{where}: {shown(what)} is a date or a clock time, which can only be a time; convert it to a number such as "

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.clock import Clock
 from ctbnlearn.data.noise import NoiseModel
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 
 if TYPE_CHECKING:
     from ctbnlearn.data.row_groups import Index
@@ -46,7 +47,7 @@ class TableScan:
     def __init__(self, paths: Sequence[str], index: Index, reading: Mapping[str, Any]) -> None:
         self._paths, self._index, self._reading = tuple(paths), index, dict(reading)
         self.variables: tuple[Variable, ...] = tuple(column.variable for column in index.columns)
-        self.ids: Sequence[Any] = index.ids
+        self.ids: Ids = index.ids
         self.start: FloatArray = index.start
         self.end: FloatArray = index.end
         self.n_rows = int(index.length.sum())
@@ -79,7 +80,7 @@ class TableScan:
         """Trajectories from one rank up to another, to be read later."""
         return self._some(np.arange(first, last))
 
-    def select(self, trajectories: Any) -> Observations:
+    def select(self, trajectories: ArrayLike) -> Observations:
         """Read the chosen trajectories, by rank."""
         return self._some(np.arange(self.n_trajectories)[np.asarray(trajectories)].reshape(-1)).observations()
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ctbnlearn.data.clock import Clock, check_unit
 from ctbnlearn.data.columns import Column, Spec, decode, read_specs
 from ctbnlearn.data.messages import shown
+from ctbnlearn.data.noise.choice import NoiseSpec
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.opening import open_source
+from ctbnlearn.data.opening import Table, open_source
 from ctbnlearn.data.ragged import keep
 from ctbnlearn.data.roles import Roles, check_flag, read_roles
 from ctbnlearn.data.rows import Block, Rows, arrange, read_nodes, read_rows, read_window
@@ -25,12 +25,12 @@ from ctbnlearn.errors import DataError, MeasuredColumnError
 
 
 def read_table(
-    source: Any,
+    source: Table | Source,
     *,
     trajectory: str | None = None,
     time: str = "time",
     variables: Sequence[str] | None = None,
-    noise: Any = None,
+    noise: NoiseSpec = None,
     states: Mapping[str, Sequence[Label]] | None = None,
     ordered: Mapping[str, Sequence[Label]] | None = None,
     cut: Mapping[str, Sequence[float]] | None = None,
@@ -43,7 +43,7 @@ def read_table(
     sort: bool = False,
     allow_unseen: bool = False,
     missing: Sequence[str] = MISSING,
-    interventions: Any = None,
+    interventions: Table | None = None,
 ) -> Observations:
     """Read point observations with holes from a table.
 
@@ -132,10 +132,10 @@ def read_table(
 class Declared:
     """What the user said of the columns; see `read_table`."""
 
-    noise: Any = None
-    states: Any = None
-    ordered: Any = None
-    cut: Any = None
+    noise: NoiseSpec = None
+    states: Mapping[str, Sequence[Label]] | None = None
+    ordered: Mapping[str, Sequence[Label]] | None = None
+    cut: Mapping[str, Sequence[float]] | None = None
     unit: str | None = None
     sort: bool = False
     allow_unseen: bool = False

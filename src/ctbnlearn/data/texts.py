@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Literal
 
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.source import MISSING
-from ctbnlearn.data.variables import Label, Variable
+from ctbnlearn.data.variables import Ids, Label, Variable
 from ctbnlearn.errors import DataError
 
 
-def quoting(texts: Iterable[str]) -> Any:
+def quoting(texts: Iterable[str]) -> Literal[0, 1]:
     """Python's writer leaves a lone carriage return bare, and readers take it for a line end."""
     return csv.QUOTE_ALL if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
 
 
-def label_text(label: Any) -> str:
+def label_text(label: object) -> str:
     """A label as it stands in a cell; a number with all its digits."""
     return label if isinstance(label, str) else repr(label)
 
@@ -40,7 +40,7 @@ def state_texts(variable: Variable, labels: Sequence[Label], where: str) -> list
     return texts
 
 
-def text_ids(ids: Sequence[Any], where: str) -> list[str]:
+def text_ids(ids: Ids, where: str) -> list[str]:
     """Names of trajectories as text; they must differ and not be blank."""
     texts = [str(k) for k in ids]
     seen: set[str] = set()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from ctbnlearn.errors import DataError
 
@@ -13,8 +13,10 @@ Label = str | int | float | bool
 # words that stand for a truth value have an order that needs no telling
 _NO_YES = {("no", "yes"), ("n", "y"), ("false", "true"), ("off", "on"), ("absent", "present"), ("negative", "positive")}
 
+Ids: TypeAlias = Sequence[Hashable]  # names of trajectories
 
-def plain_label(label: Any, where: str = "state") -> Label:
+
+def plain_label(label: object, where: str = "state") -> Label:
     """Turn a numpy or pyarrow scalar into the Python label it stands for."""
     if hasattr(label, "as_py"):
         label = label.as_py()
@@ -70,7 +72,7 @@ class Variable:
         """Number of states."""
         return len(self.states)
 
-    def code(self, label: Any) -> int:
+    def code(self, label: object) -> int:
         """Return the index of a state label."""
         label = plain_label(label, f"variable {self.name!r}")
         try:
@@ -88,7 +90,10 @@ def _has_order(states: tuple[Label, ...]) -> bool:
     return tuple(str(s).strip().lower() for s in states) in _NO_YES
 
 
-def as_variables(spec: Any) -> tuple[Variable, ...]:
+VariableSpec: TypeAlias = Iterable[Variable] | Mapping[str, Iterable[Label]]
+
+
+def as_variables(spec: VariableSpec) -> tuple[Variable, ...]:
     """Accept a list of `Variable`, or a mapping from name to states; check that names differ."""
     if isinstance(spec, Mapping):
         variables = tuple(Variable(str(name), tuple(states)) for name, states in spec.items())

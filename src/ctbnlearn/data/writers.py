@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.files import as_path, write_atomic
+from ctbnlearn.arrays import FloatArray, IntArray, NumberArray
+from ctbnlearn.data.files import FilePath, as_path, write_atomic
 from ctbnlearn.data.messages import shown
-from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
+from ctbnlearn.data.noise import ExactStates, LabelNoise, NoiseModel, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.pyagrum import write_pyagrum
 from ctbnlearn.data.pyctbn import state_rows, write_pyctbn
 from ctbnlearn.data.ragged import offsets_from_counts, owner
 from ctbnlearn.data.texts import label_text, quoting, state_texts, text_ids
-from ctbnlearn.data.variables import Label, Variable
+from ctbnlearn.data.variables import Ids, Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")
@@ -36,7 +36,7 @@ class Out:
     """A column to write: numbers, or codes into labels; `seen` marks the cells that are not blank."""
 
     name: str
-    values: NDArray[Any]
+    values: NumberArray
     labels: Sequence[Any] | None = None
     seen: NDArray[np.bool_] | None = None
 
@@ -49,7 +49,7 @@ class Out:
         codes = self.values if self.seen is None else np.where(self.seen, self.values, len(table) - 1)
         return list(table[codes])
 
-    def arrow(self) -> Any:
+    def arrow(self) -> pa.Array:
         """A typed column."""
         mask = None if self.seen is None else ~self.seen
         if self.labels is None:
@@ -206,14 +206,14 @@ def write_paths(
 
 
 def _content(
-    variable: Variable, values: NDArray[Any], noise: Any, where: str
-) -> tuple[NDArray[Any], Sequence[Label] | None]:
+    variable: Variable, values: NumberArray, noise: NoiseModel, where: str
+) -> tuple[NumberArray, Sequence[Label] | None]:
     """Numbers, or codes and their labels."""
     if isinstance(noise, RawLikelihoods):
         raise DataError(
             f"{where}: variable {variable.name!r} holds raw likelihoods, which a table cannot; save them as arrays"
         )
-    labels: Sequence[Label] | None = None
+    labels: Sequence[Any] | None = None
     if isinstance(noise, ExactStates):
         labels = variable.states
     elif isinstance(noise, LabelNoise):
@@ -232,9 +232,7 @@ def _event_columns(names: Sequence[str], node: IntArray, texts: Iterable[str]) -
     return [Out("variable", node, names), Out("value", codes, list(known))]
 
 
-def _key_columns(
-    ids: Sequence[Any], who: IntArray, times: FloatArray, trajectory: str, time: str, where: str
-) -> list[Out]:
+def _key_columns(ids: Ids, who: IntArray, times: FloatArray, trajectory: str, time: str, where: str) -> list[Out]:
     for option, name in (("trajectory", trajectory), ("time", time)):
         if not isinstance(name, str) or not name.strip() or name != name.strip():
             raise ParameterError(f"{option} must be the name of a column, not {shown(name)}")
@@ -252,7 +250,7 @@ def _window_columns(who: IntArray, times: FloatArray, start: FloatArray, end: Fl
     return columns if (times[last] == end).all() else [*columns, Out("end", end[who])]
 
 
-def _suffix(path: Any) -> str:
+def _suffix(path: FilePath) -> str:
     name = as_path(path, "write to").name.lower()
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if name.endswith(suffix):

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.shards import Shards, make_shards
@@ -37,7 +38,7 @@ class BlockShards:
         Who works, and how many bytes of laid out shards each may keep.
     """
 
-    def __init__(self, data: Any, workers: Workers, limit: int) -> None:
+    def __init__(self, data: Incomplete, workers: Workers, limit: int) -> None:
         self.data, self.workers = data, workers
         self.shards = make_shards(data, workers, limit, lambda part: part, LEAST)
         self._runs: list[str] = []

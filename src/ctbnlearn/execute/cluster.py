@@ -1,8 +1,8 @@
 """Workers of a Dask cluster. Of Dask only `submit` and its `retries` are used.
 
-A state that `hold` leaves with a worker is lost when that dies; the scheduler makes it anew from the pieces of work it
-came from, back to where it was last sent from here. A cluster that has lost all its workers may get new ones: this is
-waited for, not for ever, and said.
+A state that `hold` leaves with a worker is lost when that dies; the scheduler recomputes it from the pieces of work it
+came from, back to where it was last sent from here. A cluster that has lost all its workers may get new ones: we wait
+for them, say so, and give up after some minutes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from time import monotonic
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 from ctbnlearn.errors import ExecutionError, ParameterError
 from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, result_of
@@ -22,6 +22,16 @@ LOOK_SECONDS = 5.0  # after which a wait is interrupted, to see whether there ar
 MOST_SECONDS_ALONE = 600.0  # that a cluster may be without workers
 
 log = logging.getLogger("ctbnlearn")
+
+
+class Client(Protocol):
+    """What is used of a client of dask.distributed."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        """Call a function on the cluster."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Threads of every worker."""
 
 
 @final
@@ -97,7 +107,7 @@ class Cluster(Workers):
     def hold(
         self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
     ) -> tuple[list[Any], list[Any]]:
-        """States stay in the workers' memory; a lost one is made anew by the scheduler, from where it was put."""
+        """States stay in the workers' memory; the scheduler recomputes a lost one, from where it was put."""
         both = [self._submit(_held, function, os.getpid(), *map(self._at_hand, item)) for item in items]
         sums = [self._submit(_sums, pair) for pair in both]
         out = []

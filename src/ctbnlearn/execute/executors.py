@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any
+from typing import TypeAlias
 
 from ctbnlearn.arguments import whole
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.execute.cluster import Cluster
+from ctbnlearn.execute.cluster import Client, Cluster
 from ctbnlearn.execute.local import Borrowed, Processes, Threads
 from ctbnlearn.execute.workers import Workers
 
+Executors: TypeAlias = int | Workers | Executor | Client | None
 
-def as_workers(executor: Any) -> Workers:
+
+def as_workers(executor: Executors) -> Workers:
     """The workers meant by `executor`: None, a number of processes, a Dask client, or any executor."""
     if executor is None:
         return Threads()

@@ -1,6 +1,6 @@
 """What a worker keeps in memory from one piece of work to the next: as many objects as fit into a number of bytes.
 
-Pieces of work come round in the same order, so what is there stays, and what does not fit is made anew every time: to
+Pieces of work come round in the same order, so what is there stays, and what does not fit is recomputed every time: to
 drop the least recently used would drop each object just before its turn. What belongs to earlier runs goes first.
 """
 

@@ -41,7 +41,7 @@ def memory_budget(memory: Any) -> int:
 
 
 def observations_share(budget: int, workers: int) -> int:
-    """Bytes of observations that each worker may keep; what does not fit is read anew when it is needed."""
+    """Bytes of observations that each worker may keep; what does not fit is read again when it is needed."""
     return budget // 2 // max(workers, 1)
 
 
@@ -55,8 +55,8 @@ class Size(NamedTuple):
     scanned: bool  # whether observations stay in files
 
 
-def foretold_bytes(size: Size, chains: int, processes: int, budget: int) -> int:
-    """Memory of sampling over all its processes (0: threads of this one), as foretold; within 30 % where measured."""
+def estimated_bytes(size: Size, chains: int, processes: int, budget: int) -> int:
+    """Estimate the memory of sampling over all processes (0: threads of this one); within 30 % where measured."""
     paths = size.trajectories * size.variables
     count = n_shards(size.trajectories, size.variables, size.values)
     seen = size.values * 8 * (1 + size.states) + 8 * paths
@@ -88,7 +88,7 @@ def spills(packed: int, chains: int, budget: int) -> bool:
 
 
 def path_bytes(n_trajectories: int, n_variables: int, n_values: float) -> int:
-    """Bytes of the packed paths of one chain, as foretold: two jumps in three observations, four in a path at most."""
+    """Estimate the bytes of one chain's packed paths: two jumps per three observations, at most four per path."""
     paths = n_trajectories * n_variables
     return int(32 * n_trajectories + 6 * paths + 10 * min(0.67 * n_values, 4.0 * paths))
 

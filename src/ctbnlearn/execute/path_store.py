@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.execute import shards as shard_work
@@ -28,15 +29,15 @@ class PathStore(ABC):
         """Draw all paths once; fill the counts of `pools`, and the starts (N, widest)."""
 
     @abstractmethod
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All of them, by name."""
 
     @abstractmethod
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
 
     @abstractmethod
-    def take_over(self, other: Any) -> None:
+    def take_over(self, other: Self) -> None:
         """The paths of another chain, with random numbers of one's own."""
 
     @abstractmethod
@@ -72,17 +73,17 @@ class WholePaths(PathStore):
     def gather(self) -> None:
         """They are here."""
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays of `Paths`, cut to what is in use."""
         used = int(self.paths.used[0])
         cut = self.paths._replace(times=self.paths.times[:used], states=self.paths.states[:used])
         return cut._asdict()
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         self.paths = Paths(*(np.array(arrays[key]) for key in Paths._fields))
 
-    def take_over(self, other: Any) -> None:
+    def take_over(self, other: Self) -> None:
         """Copy the paths of another chain."""
         random = self.paths.random
         self.restore(other.arrays())
@@ -127,19 +128,19 @@ class ShardedPaths(PathStore):
         if self.workers.remote_states:
             self._replace(self.workers.fetch(self.states))
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays of `PackedPaths`, shard by shard."""
         states: Sequence[PackedPaths] = self.workers.fetch(self.states)
         return {f"{k}/{key}": value for k, state in enumerate(states) for key, value in state._asdict().items()}
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         fields = PackedPaths._fields
         count = len(self.shards.sources)
         states = [PackedPaths(*(np.asarray(arrays[f"{k}/{key}"]) for key in fields)) for k in range(count)]
         self._replace([self.workers.lay(state) for state in states])
 
-    def take_over(self, other: Any) -> None:
+    def take_over(self, other: Self) -> None:
         """Copy the paths of another chain."""
         pairs = zip(self.workers.fetch(self.states), self.workers.fetch(other.states))
         self._replace([self.workers.lay(theirs._replace(random=own.random)) for own, theirs in pairs])

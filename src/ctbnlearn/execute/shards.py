@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.memo import MEMO
@@ -110,7 +111,11 @@ def canonical_order(ids: Sequence[Any]) -> list[int] | None:
 
 
 def make_shards(
-    data: Any, workers: Workers, limit: int, made: Callable[[Observations], Any] = gather, least: int = 1
+    data: Incomplete,
+    workers: Workers,
+    limit: int,
+    made: Callable[[Observations], Any] = gather,
+    least: int = 1,
 ) -> Shards:
     """Cut data, `Observations` in canonical order or a scan, into shards that workers can get at.
 
@@ -177,7 +182,7 @@ def draw(
     pools: Pools,
     sizes: tuple[int, int],
 ) -> tuple[PackedPaths, Sums]:
-    """Draw all paths of a shard anew, and count what happens in them; `sizes` are those of dwell and moves."""
+    """Redraw all paths of a shard, and count what happens in them; `sizes` are those of dwell and moves."""
     seen = seen_of(key, limit, source)
     paths, trouble = gibbs.draw_paths(seen, unpack(scratch.read(state)), net, start)
     counted = pools._replace(dwell=np.empty(sizes[0]), moves=np.empty(sizes[1]))

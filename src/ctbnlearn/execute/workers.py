@@ -1,8 +1,8 @@
-"""Workers: whoever does pieces of work, and what is common to all of them.
+"""Workers: who does pieces of work, and what all kinds of them share.
 
 Work is a pure function of its arguments, so a piece that a worker took with it when it died is given to another, and
-the answer is the same. Results come in the order of the pieces, whoever did them and whenever. `put` leaves an object
-near the workers once, to be an argument many times; `hold` leaves the first half of every result there.
+the answer is the same. Results come in the order of the pieces, whichever worker did them. `put` leaves an object near
+the workers once, to be an argument many times; `hold` leaves the first half of every result there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ctbnlearn.errors import CtbnlearnError, ExecutionError
 from ctbnlearn.execute.limits import limit_threads
 
-RETRIES = 3  # of a piece that fails by itself: for want of memory, say
+RETRIES = 3  # of a piece that fails on its own account, such as for lack of memory
 MOST_LOST = 8  # times that workers may be lost in a row without one piece of work done between
 GO_ON = "go on from the checkpoint (checkpoint=, --checkpoint) with resume=True (--resume), if there is one"
 
@@ -111,7 +111,7 @@ class Workers(ABC):
 
     @abstractmethod
     def forget(self, states: Sequence[Any]) -> None:
-        """States that nobody needs any more."""
+        """Drop states that are no longer needed."""
 
     @abstractmethod
     def close(self) -> None:

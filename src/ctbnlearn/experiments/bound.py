@@ -129,7 +129,7 @@ def compare(tables: Tables) -> Comparison:
             f"mean relative deviation over the upper half of the entropies, {', '.join(map(str, sizes))} trajectories: "
             + "; ".join(f"{side} {', '.join(f'{v:.1e}' for v in trend[side])}" for side in SIDES),
             "Jensen's inequality is applied to every transition, so at fixed weights the gap in nats grows with the "
-            f"data: {', '.join(f'{v:.3f}' for v in per_trajectory)} nats a trajectory at the highest entropy. In "
+            f"data: {', '.join(f'{v:.3f}' for v in per_trajectory)} nats per trajectory at the highest entropy. In "
             "learning it closes because weights concentrate with data, not because data are added at fixed weights.",
         ),
     ]

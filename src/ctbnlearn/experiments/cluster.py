@@ -9,7 +9,7 @@ The processor time of a sweep is modelled in two parts, each fitted by non-negat
 units being observations, paths and five times the jumps. The clock shows workers / number + this one, where every
 process has a processor of its own; clocks of a machine that others use tell less than processor time. Two sizes are
 left out of the fits, the largest and the middle one: they tell how wrong these are. What a cluster would take is told
-as a range: from the least to the most that fits without any one of their points foretell, each side wider by the
+as a range: from the least to the most that fits without any one of their points predict, each side wider by the
 largest error on the points left out, and on the upper side by the time that all bytes take on a slow network, one after
 the other.
 """
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 NODES, ROWS, HORIZON, CHAINS = 10, 5, 4.0, 2
 SIZES = (20_000, 30_000, 50_000, 80_000, 120_000)
 SWEEPS, REPEATS = 2, 2  # sweeps timed together, and how often: the least counts, as others use the machine
-NETWORK = 125e6  # bytes a second of a slow one
+NETWORK = 125e6  # bytes per second of a slow one
 FAR = {"workers": 100, "observations": 1e9, "chains": 4, "sweeps": 200}
 
 
@@ -165,32 +166,32 @@ def fit(rows: list[Row]) -> Costs:
     return Costs(work, _least_squares([(row["shards"], 1.0) for row in rows], [row["own_seconds"] for row in rows]))
 
 
-def _least_squares(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> Any:
+def _least_squares(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> FloatArray:
     spent = np.asarray(seconds, float)[:, None]
     return nnls(CHAINS * np.asarray(terms, float) / spent, np.ones(len(spent)))[0]
 
 
-def foretell(row: Row, costs: Costs, chains: float = CHAINS) -> tuple[float, float]:
-    """Processor seconds a sweep of all workers, and of this process."""
+def predict(row: Row, costs: Costs, chains: float = CHAINS) -> tuple[float, float]:
+    """Processor seconds per sweep of all workers, and of this process."""
     work = chains * float(row["units"] * costs.workers[0])
     return work, chains * float(np.dot((row["shards"], 1.0), costs.own))
 
 
 def clock(row: Row, costs: Costs, chains: float = CHAINS) -> float:
-    """Seconds a sweep where every process has a processor of its own."""
-    work, own = foretell(row, costs, chains)
+    """Seconds per sweep where every process has a processor of its own."""
+    work, own = predict(row, costs, chains)
     return work / row["workers"] + own
 
 
 def spread(rows: list[Row], row: Row, chains: float) -> tuple[float, float]:
-    """Least and most seconds that fits without any one of the rows foretell."""
+    """Least and most seconds that fits without any one of the rows predict."""
     fits = [fit(rows[:k] + rows[k + 1 :]) for k in range(len(rows))] if len(rows) > 2 else [fit(rows)]
     found = [clock(row, costs, chains) for costs in fits]
     return min(found), max(found)
 
 
 def far_away() -> Row:
-    """The cluster that is foretold."""
+    """The cluster whose time is predicted."""
     from ctbnlearn.execute.shards import SHARD_UNITS
 
     whole = units(FAR["observations"], FAR["observations"] / NODES / ROWS)
@@ -198,7 +199,7 @@ def far_away() -> Row:
 
 
 def draw(tables: Tables) -> Figure:
-    """Seconds a sweep against trajectories, by the clock and of processors."""
+    """Seconds per sweep against trajectories, by the clock and of processors."""
     from ctbnlearn.experiments.drawing import counts_axis, labels, legend, panels, seconds_axis
 
     rows = tables["scores"]
@@ -211,7 +212,7 @@ def draw(tables: Tables) -> Figure:
         line = axes[1].plot(size, [r["worker_seconds"] for r in here], marker=marker, label=f"{name}: workers")[0]
         own = [r["own_seconds"] for r in here]
         axes[1].plot(size, own, marker=marker, ls=":", color=line.get_color(), label=f"{name}: this process")
-    for ax, name in zip(axes, ("seconds a sweep, by the clock", "seconds of processors a sweep")):
+    for ax, name in zip(axes, ("seconds per sweep, by the clock", "seconds of processors per sweep")):
         counts_axis(ax, [row["trajectories"] for row in rows])
         seconds_axis(ax)
         labels(ax, "trajectories", name)
@@ -226,15 +227,15 @@ def efficiency(rows: list[Row], row: Row) -> float:
 
 
 def compare(tables: Tables) -> Comparison:
-    """Times, bytes, the model and its error, and what it foretells."""
+    """Times, bytes, the model and its error, and what it predicts."""
     rows = sorted(tables["scores"], key=lambda row: (row["by"] == "dask", row["trajectories"], row["workers"]))
     unseen = left_out([row["trajectories"] for row in rows])
     kept = {by: [r for r in rows if r["by"] == by and r["trajectories"] not in unseen] for by in group(rows, "by")}
     costs = {by: fit(own) for by, own in kept.items()}
     lines, errors = [], []
     for row in rows:
-        foretold, spent = sum(foretell(row, costs[row["by"]])), row["worker_seconds"] + row["own_seconds"]
-        error = foretold / spent - 1
+        predicted, spent = sum(predict(row, costs[row["by"]])), row["worker_seconds"] + row["own_seconds"]
+        error = predicted / spent - 1
         if row["trajectories"] in unseen:
             errors.append(error)
         lines.append(
@@ -249,7 +250,7 @@ def compare(tables: Tables) -> Comparison:
                 f"{row['own_seconds']:.3g}",
                 f"{row['state_bytes'] / 1e6:.3g}",
                 f"{row['sum_bytes'] / 1e6:.3g}",
-                f"{foretold:.3g}" + (" (left out)" if row["trajectories"] in unseen else ""),
+                f"{predicted:.3g}" + (" (left out)" if row["trajectories"] in unseen else ""),
                 f"{error:+.0%}",
             )
         )
@@ -271,24 +272,24 @@ def compare(tables: Tables) -> Comparison:
             + ", ".join(f"{e:.2f}" for e in clocks),
         ),
         Claim(
-            "The model foretells the processor time of sizes left out of its fit within 30 %",
+            "The model predicts the processor time of sizes left out of its fit within 30 %",
             bool(worst <= 0.3) if errors else None,
             f"relative errors at {', '.join(f'{n:,}' for n in unseen)} trajectories: "
             + (", ".join(f"{e:+.0%}" for e in errors) or "nothing was left out"),
         ),
     ]
     settings = {
-        "data": f"{NODES} variables, {ROWS} observations of each a trajectory; {CHAINS} chains",
+        "data": f"{NODES} variables, {ROWS} observations of each per trajectory; {CHAINS} chains",
         "processors": "the table tells how many the run got; with fewer than workers, clocks say little",
         **{
-            f"model of {by}": f"workers {c.workers[0]:.2g} s a unit; the process they "
-            f"answer to {c.own[0]:.2g} s a shard and {c.own[1]:.2g} s a sweep; of one chain"
+            f"model of {by}": f"workers {c.workers[0]:.2g} s per unit; the process they "
+            f"answer to {c.own[0]:.2g} s per shard and {c.own[1]:.2g} s per sweep; of one chain"
             for by, c in costs.items()
         },
         **dict(far_figures(rows, kept, costs, worst)),
     }
     header = (
-        *("workers are", "trajectories", "workers", "shards", "s a sweep", "processors got"),
+        *("workers are", "trajectories", "workers", "shards", "s per sweep", "processors got"),
         *("s of workers", "s of this process", "states, MB", "sums, MB", "model, s of processors", "error"),
     )
     return Comparison(header, lines, claims, settings)
@@ -298,17 +299,17 @@ def far_figures(rows: list[Row], kept: dict[str, list[Row]], costs: dict[str, Co
     """What a cluster would take, and what the range is."""
     by = "dask" if "dask" in costs else "processes"
     cluster, chains, hours = far_away(), FAR["chains"], FAR["sweeps"] / 3600
-    seconds, (work, own) = clock(cluster, costs[by], chains), foretell(cluster, costs[by], chains)
+    seconds, (work, own) = clock(cluster, costs[by], chains), predict(cluster, costs[by], chains)
     sums = max(row["sum_bytes"] / row["shards"] for row in rows) / CHAINS * cluster["shards"] * chains
     states = max(row["state_bytes"] / row["units"] for row in rows) / CHAINS * cluster["units"] * chains
     low, high = spread(kept[by], cluster, chains)
     low, high = low / (1 + worst), high * (1 + worst) + (sums + states) / NETWORK
     yield (
         f"{FAR['workers']} workers, {FAR['observations']:.0e} observations, {chains} chains",
-        f"foretold {seconds:.0f} s a sweep ({work / cluster['workers']:.0f} s of workers, {own:.0f} s of the process "
-        f"they answer to), between {low:.0f} and {high:.0f} s; {seconds * hours:.1f} h for {FAR['sweeps']} sweeps, "
-        f"between {low * hours:.1f} and {high * hours:.1f} h; {sums / 1e9:.1f} GB of sums and {states / 1e9:.0f} GB of "
-        "states a sweep",
+        f"predicted {seconds:.0f} s per sweep ({work / cluster['workers']:.0f} s of workers, {own:.0f} s of the "
+        f"process they answer to), between {low:.0f} and {high:.0f} s; {seconds * hours:.1f} h for {FAR['sweeps']} "
+        f"sweeps, between {low * hours:.1f} and {high * hours:.1f} h; {sums / 1e9:.1f} GB of sums and "
+        f"{states / 1e9:.0f} GB of states per sweep",
     )
     yield (
         "range",

@@ -25,6 +25,7 @@ from ctbnlearn.experiments import protocol
 from ctbnlearn.experiments.comparison import Claim, Comparison
 from ctbnlearn.experiments.frame import Experiment, Options
 from ctbnlearn.experiments.rows import Cell, Row, Tables, group, mean, paired, select
+from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def observations(net: CTBN, graph: int, trajectories: int, ends: str, gap: float
     return observe(paths, times=times, noise=noise, rng=np.random.default_rng(seeds[2]))
 
 
-def inference(method: str, quick: bool) -> Any:
+def inference(method: str, quick: bool) -> Method:
     """The method with its own defaults; quick: a coarse grid, few sweeps."""
     from ctbnlearn.inference.methods import Blocks, Exact, Sampling, Star
 
@@ -211,7 +212,7 @@ def _parts(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
 
 
 def _pooled(rows: Sequence[Row], key: str) -> list[Row]:
-    """One row a value of `key` with the share of rates covered in all graphs; values without any are left out."""
+    """One row per value of `key` with the share of rates covered in all graphs; values without any are left out."""
     return [
         {key: at, "coverage": share} for at, here in group(rows, key).items() if (share := _share(here)) is not None
     ]

@@ -40,7 +40,7 @@ def to_csv(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def to_markdown(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+def to_markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """A Markdown table; numbers are shown with three decimals, None as a blank."""
     text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     for line in lines:
@@ -48,7 +48,7 @@ def to_markdown(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return "\n".join(text)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None or (isinstance(value, float) and not np.isfinite(value)):
         return ""
     return f"{value:.3f}" if isinstance(value, float) else str(value)

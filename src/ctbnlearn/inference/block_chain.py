@@ -5,7 +5,7 @@ on by s states (cyclically); `rates[k, x]` is that of move k = (j, s) out of x. 
 
     exp(G^T dt) v = sum_k Pois(k; gamma dt) (P^T)^k v,    P = I + G / gamma,
 
-with gamma the largest exit rate or row sum; Horner's scheme needs one product a term. One pass back yields
+with gamma the largest exit rate or row sum; Horner's scheme needs one product per term. One pass back yields
 D = d ln Z / d G, and with it all expected statistics: moves G_xy D_xy, dwell times D_xx. `block_loops` does this on a
 processor, `block_kernel` on an accelerator.
 """
@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ctbnlearn.arrays import IntArray
+from ctbnlearn.arrays import AnyArray, IntArray
 
 MOST_TERMS = 512  # of the series
 
@@ -38,10 +38,10 @@ class Moments(NamedTuple):
         Expected number of trajectories that begin in each state.
     """
 
-    log_evidence: Any
-    flow: Any
-    dwell: Any
-    starts: Any
+    log_evidence: AnyArray
+    flow: AnyArray
+    dwell: AnyArray
+    starts: AnyArray
 
 
 @lru_cache(maxsize=256)
@@ -59,7 +59,7 @@ def moves(cards: tuple[int, ...]) -> tuple[IntArray, IntArray, IntArray]:
     return np.array(who), np.array(step), np.array(to)
 
 
-def n_terms(load: Any, n_moves: int) -> Any:
+def n_terms(load: AnyArray, n_moves: int) -> AnyArray:
     """Terms of the series after which less than 1e-9 is left, for gamma dt = `load`.
 
     At least as many as there are moves: in however short a time, all variables may have been seen to change.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from scipy.special import gammaln
 
 from ctbnlearn.arrays import FloatArray, IntArray
@@ -21,12 +21,12 @@ SIZES = (64, 1024)  # blocks in a call
 
 
 def _evaluate(
-    rates: Any,
-    exits: Any,
-    start: Any,
-    members: Any,
-    dt: Any,
-    likelihood: Any,
+    rates: Array,
+    exits: Array,
+    start: Array,
+    members: Array,
+    dt: Array,
+    likelihood: Array,
     *,
     cards: tuple[int, ...],
     grain: str,
@@ -68,18 +68,18 @@ def _evaluate(
     terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)), len(to))).astype(jnp.int32), most)
     log_factorials = jnp.asarray(gammaln(np.arange(most + 1) + 1.0), rates.dtype)
 
-    def seen(table: Any) -> Any:
+    def seen(table: Array) -> Array:
         """Likelihood of the joint states, (n, S, B), from that of the variables, (N, c, B)."""
         joint = table[members[:, 0], : cards[0]]
         for j, card in enumerate(cards[1:], 1):
             joint = (joint[:, :, None] * table[members[:, j], None, :card]).reshape(n, -1, joint.shape[-1])
         return joint
 
-    def weight(x: Any, k: Any) -> Any:
+    def weight(x: Array, k: Array) -> Array:
         """Poisson probabilities of k jumps, (n, 1, B)."""
         return jnp.exp(k * jnp.log(jnp.maximum(x, 1e-30)) - x - log_factorials[k])[:, None]
 
-    def forward(v: Any, cell: Any) -> Any:
+    def forward(v: Array, cell: tuple[Array, Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         x, table, count = cell
         y = jax.lax.fori_loop(0, count, lambda i, y: weight(x, count - 1 - i) * v + turned @ y, weight(x, count) * v)
         y = y * seen(table)
@@ -91,25 +91,27 @@ def _evaluate(
     _, (before, scales) = jax.lax.scan(forward, first / scale0, (load, likelihood[1:], terms))
     log_evidence = jnp.log(scale0[:, 0]) + jnp.log(scales[:, :, 0]).sum(0)
 
-    def products(y: Any, adjoint: Any) -> tuple[Any, Any]:
+    def products(y: Array, adjoint: Array) -> tuple[Array, Array]:
         if grain == "sum":
             both = jnp.einsum("nxb,nyb->nxy", y, adjoint)
             return both[:, every, to], both[:, here, here]
         return y[:, None] * adjoint[:, to], y * adjoint
 
-    def backward(carry: Any, cell: Any) -> Any:
+    def backward(
+        carry: tuple[Array, tuple[Array, ...]], cell: tuple[Array, Array, Array, Array, Array]
+    ) -> tuple[tuple[Array, tuple[Array, ...]], tuple[Array, ...]]:
         beta, total = carry
         v, scale, x, table, count = cell
         adjoint = beta * seen(table) / scale
         kept = jnp.zeros((most, *v.shape), v.dtype)
 
-        def again(i: Any, both: Any) -> Any:
+        def again(i: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:
             y, kept = both
             return weight(x, count - 1 - i) * v + turned @ y, kept.at[i].set(y)
 
         _, kept = jax.lax.fori_loop(0, count, again, (weight(x, count) * v, kept))
 
-        def reverse(i: Any, state: Any) -> Any:
+        def reverse(i: Array, state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             adjoint, beta, flow, dwell = state
             more = products(kept[count - 1 - i], adjoint)
             return step @ adjoint, beta + weight(x, i) * adjoint, flow + more[0], dwell + more[1]
@@ -117,10 +119,13 @@ def _evaluate(
         begun = total if grain != "cell" else zero
         adjoint, beta, *own = jax.lax.fori_loop(0, count, reverse, (adjoint, jnp.zeros_like(adjoint), *begun))
         beta = beta + weight(x, count) * adjoint
-        return (beta, tuple(own) if grain != "cell" else zero), (tuple(own) if grain == "cell" else None)
+        return (beta, tuple(own) if grain != "cell" else zero), (tuple(own) if grain == "cell" else ())
 
     each = () if grain == "sum" else (dt.shape[1],)
-    zero = (jnp.zeros((n, len(to), size, *each), rates.dtype), jnp.zeros((n, size, *each), rates.dtype))
+    zero: tuple[Array, ...] = (
+        jnp.zeros((n, len(to), size, *each), rates.dtype),
+        jnp.zeros((n, size, *each), rates.dtype),
+    )
     carry, by_cell = jax.lax.scan(
         backward, (jnp.ones_like(first), zero), (before, scales, load, likelihood[1:], terms), reverse=True
     )
@@ -134,7 +139,7 @@ def _evaluate(
 evaluate = compiled(_evaluate, static_argnames=("cards", "grain", "most"))
 
 
-def _score_sums(rates: Any, flow: Any, dwell: Any) -> tuple[Any, Any]:
+def _score_sums(rates: Array, flow: Array, dwell: Array) -> tuple[Array, Array]:
     """Sums over trajectories of products of scores (n, k * S, k * S), and of scores; zero for moves of rate zero."""
     scores = jnp.where(rates[..., None] > 0, rates[..., None] * (flow - dwell[:, None]), 0.0)
     scores = scores.reshape(len(flow), -1, scores.shape[-1])

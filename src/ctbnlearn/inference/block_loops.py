@@ -7,9 +7,8 @@ Nothing is compiled for a shape. Importing this module loads numba.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil, exp, log
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -17,7 +16,7 @@ from numba import njit
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device
-from ctbnlearn.streams import OPTIONS
+from ctbnlearn.streams import OPTIONS, Function
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
 LANES = 64  # trajectories side by side
@@ -25,12 +24,15 @@ MOST_KEPT = 1 << 23  # numbers kept from the pass ahead; fewer lanes where traje
 TOGETHER = 256  # trajectories that one task works on
 SOME = 16  # blocks that one does
 
-compiled: Any = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
+compiled: Callable[[Function], Function] = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
 _n_terms = compiled(n_terms)
+
+# Shapes below: v, old, new, beta, seen and adjoint (S, lanes), kept (terms, S, lanes), weight (terms, lanes), flow
+# (k, S, lanes), dwell (S, lanes), stay (S,), and rate, source and to (k, S). Only the first `width` lanes are in use.
 
 
 @compiled
-def _poisson(weight, dt, c, first, width, gamma, count):  # type: ignore[no-untyped-def]
+def _poisson(weight: FloatArray, dt: FloatArray, c: int, first: int, width: int, gamma: float, count: int) -> None:
     """Probabilities of 0, ..., count jumps in cell c of every lane."""
     for w in range(width):
         weight[0, w] = exp(-gamma * dt[c, first + w])
@@ -41,21 +43,23 @@ def _poisson(weight, dt, c, first, width, gamma, count):  # type: ignore[no-unty
 
 
 @compiled
-def _fill(out, width):  # type: ignore[no-untyped-def]
+def _fill(out: FloatArray, width: int) -> None:
     for x in range(out.shape[0]):
         for w in range(width):
             out[x, w] = 1.0
 
 
 @compiled
-def _copy(out, v, width):  # type: ignore[no-untyped-def]
+def _copy(out: FloatArray, v: FloatArray, width: int) -> None:
     for x in range(out.shape[0]):
         for w in range(width):
             out[x, w] = v[x, w]
 
 
 @compiled
-def _likelihood(out, table, c, first, width, members, cards):  # type: ignore[no-untyped-def]
+def _likelihood(
+    out: FloatArray, table: FloatArray, c: int, first: int, width: int, members: IntArray, cards: IntArray
+) -> None:
     """Likelihood of the joint states at grid point c."""
     states = out.shape[0]
     inner = states
@@ -69,7 +73,16 @@ def _likelihood(out, table, c, first, width, members, cards):  # type: ignore[no
 
 
 @compiled
-def _ahead(new, old, v, weight, width, stay, rate, source):  # type: ignore[no-untyped-def]
+def _ahead(
+    new: FloatArray,
+    old: FloatArray,
+    v: FloatArray,
+    weight: FloatArray,
+    width: int,
+    stay: FloatArray,
+    rate: FloatArray,
+    source: IntArray,
+) -> None:
     """Weighted v plus P^T old: one term of the series."""
     k_moves, states = rate.shape
     for x in range(states):
@@ -88,7 +101,16 @@ def _ahead(new, old, v, weight, width, stay, rate, source):  # type: ignore[no-u
 
 
 @compiled
-def _back(new, old, beta, weight, width, stay, rate, to):  # type: ignore[no-untyped-def]
+def _back(
+    new: FloatArray,
+    old: FloatArray,
+    beta: FloatArray,
+    weight: FloatArray,
+    width: int,
+    stay: FloatArray,
+    rate: FloatArray,
+    to: IntArray,
+) -> None:
     """P old, which is also added to beta with its weight."""
     k_moves, states = rate.shape
     for x in range(states):
@@ -109,7 +131,16 @@ def _back(new, old, beta, weight, width, stay, rate, to):  # type: ignore[no-unt
 
 
 @compiled
-def _series(kept, v, weight, count, width, stay, rate, source):  # type: ignore[no-untyped-def]
+def _series(
+    kept: FloatArray,
+    v: FloatArray,
+    weight: FloatArray,
+    count: int,
+    width: int,
+    stay: FloatArray,
+    rate: FloatArray,
+    source: IntArray,
+) -> None:
     """Horner's scheme for `count` terms: kept[i] after i steps."""
     for x in range(v.shape[0]):
         for w in range(width):
@@ -119,7 +150,7 @@ def _series(kept, v, weight, count, width, stay, rate, source):  # type: ignore[
 
 
 @compiled
-def _collect(flow, dwell, y, adjoint, width, to):  # type: ignore[no-untyped-def]
+def _collect(flow: FloatArray, dwell: FloatArray, y: FloatArray, adjoint: FloatArray, width: int, to: IntArray) -> None:
     """Add what a term of the series contributes to the moments."""
     k_moves, states = to.shape
     for x in range(states):
@@ -132,7 +163,7 @@ def _collect(flow, dwell, y, adjoint, width, to):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _normalise(v, total, width):  # type: ignore[no-untyped-def]
+def _normalise(v: FloatArray, total: FloatArray, width: int) -> None:
     """Divide every lane by its sum; what was divided by stays in `total`."""
     states = v.shape[0]
     for w in range(width):
@@ -146,14 +177,24 @@ def _normalise(v, total, width):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _multiply(v, other, width):  # type: ignore[no-untyped-def]
+def _multiply(v: FloatArray, other: FloatArray, width: int) -> None:
     for x in range(v.shape[0]):
         for w in range(width):
             v[x, w] *= other[x, w]
 
 
 @compiled
-def _store(out_flow, out_dwell, flow, dwell, place, first, width, gamma, summed):  # type: ignore[no-untyped-def]
+def _store(
+    out_flow: FloatArray,
+    out_dwell: FloatArray,
+    flow: FloatArray,
+    dwell: FloatArray,
+    place: int,
+    first: int,
+    width: int,
+    gamma: float,
+    summed: bool,
+) -> None:
     """Hand over the moments of some lanes, and clear them."""
     k_moves, states = flow.shape[:2]
     for x in range(states):
@@ -167,9 +208,24 @@ def _store(out_flow, out_dwell, flow, dwell, place, first, width, gamma, summed)
 
 
 @compiled
-def evaluate(  # type: ignore[no-untyped-def]
-    rates, exits, start, members, cards, to, dt, table, low, high, grain, log_evidence, flow, dwell, starts, most
-):
+def evaluate(
+    rates: FloatArray,
+    exits: FloatArray,
+    start: FloatArray,
+    members: IntArray,
+    cards: IntArray,
+    to: IntArray,
+    dt: FloatArray,
+    table: FloatArray,
+    low: int,
+    high: int,
+    grain: int,
+    log_evidence: FloatArray,
+    flow: FloatArray,
+    dwell: FloatArray,
+    starts: FloatArray,
+    most: int,
+) -> None:
     """Evaluate one block on trajectories `low` to `high`; what it finds is added to the last arrays but `most`.
 
     Parameters

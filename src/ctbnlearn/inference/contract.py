@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
@@ -64,7 +65,7 @@ class Effort(NamedTuple):
 class PathPosterior:
     """Path posteriors of all trajectories after an update: for which rates, by which effort.
 
-    `states` is what the engine keeps, block by block of trajectories, to go on from; None where it makes it anew.
+    `states` is what the engine keeps, block by block of trajectories, to go on from; None where it is recomputed.
     """
 
     rates: PathRates
@@ -95,7 +96,7 @@ class PathInference(abc.ABC):
 
     @abc.abstractmethod
     def describe(self) -> str:
-        """How paths are inferred, in a few words for people."""
+        """Describe briefly how paths are inferred."""
 
     @abc.abstractmethod
     def expect(self, rates: PathRates, effort: Effort, start: PathPosterior | None = None) -> Expectation:
@@ -110,9 +111,9 @@ class PathInference(abc.ABC):
         """From now on take the same values as seen through other observation models."""
 
     @abc.abstractmethod
-    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+    def arrays(self, paths: PathPosterior) -> dict[str, NDArray[Any]]:
         """The numbers of path posteriors by name, for a checkpoint."""
 
     @abc.abstractmethod
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], rates: PathRates, effort: Effort) -> PathPosterior:
         """The path posteriors whose numbers `arrays` gave."""

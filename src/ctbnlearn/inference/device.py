@@ -1,4 +1,4 @@
-"""Where the numbers are crunched: this machine's processor or an accelerator, and how precisely."""
+"""Where to compute, on this machine's processor or an accelerator, and how precisely."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import jax
 from ctbnlearn.arguments import one_of
 from ctbnlearn.errors import ParameterError
 
-# memory of an accelerator is taken as it is needed; whoever sets the variable decides
+# take an accelerator's memory as it is needed, unless the user has set the variable
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 DEVICES = ("auto", "cpu", "gpu")
@@ -42,7 +42,7 @@ class Device:
 
     kind: str
     precision: str
-    handle: Any
+    handle: jax.Device
 
     @classmethod
     def find(cls, device: str = "auto", precision: str = "auto") -> Device:

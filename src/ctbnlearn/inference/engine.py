@@ -12,6 +12,7 @@ from typing import Any, final
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
@@ -25,7 +26,7 @@ from ctbnlearn.inference.rows import Rows, rows_of
 from ctbnlearn.inference.statistics import Statistics
 
 LARGE = 5_000_000  # cells times trajectories times nodes from which on padding costs more than compiling
-KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are made anew
+KEEP_BYTES = 1 << 30  # states of blocks are kept between calls up to this much; beyond it they are recomputed
 
 
 @final
@@ -43,7 +44,7 @@ class PathEngine(PathInference):
     mean_field
         Whether paths are inferred by naive mean field in place of the star approximation.
     padding
-        Shapes that path rates are padded to, so that little is compiled anew; not where there are many trajectories.
+        Shapes that path rates are padded to, so that little is recompiled; not where there are many trajectories.
     precision, device
         As in `StructureLearner`.
     """
@@ -133,17 +134,17 @@ class PathEngine(PathInference):
         return values, PathPosterior(rates, effort, tuple(kept))
 
     def _states(self, paths: PathPosterior) -> Iterator[tuple[Block, kernels.State]]:
-        """Blocks with their states; states too large to keep are made anew."""
+        """Blocks with their states; states too large to keep are recomputed."""
         tables = self._tables(paths.rates)
         for block, state in zip(self.blocks, paths.states):
             yield block, self._run(block, None, tables, paths.effort)[0] if state is None else state
 
-    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
-        """The states of all blocks by name; none where they are made anew."""
+    def arrays(self, paths: PathPosterior) -> dict[str, NDArray[Any]]:
+        """The states of all blocks by name; none where they are recomputed."""
         kept = [(k, state) for k, state in enumerate(paths.states) if state is not None]
         return {f"paths/{k}/{name}": np.asarray(a) for k, state in kept for name, a in state._asdict().items()}
 
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], rates: PathRates, effort: Effort) -> PathPosterior:
         """The states that `arrays` gave after an update with these rates."""
         states: list[kernels.State | None] = [None] * len(self.blocks)
         if self.keep:
@@ -207,7 +208,7 @@ class PathEngine(PathInference):
         return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
 
     def see(self, obs: Observations) -> None:
-        """Lay the same observations out anew, with other likelihoods."""
+        """Lay out the same observations with other likelihoods."""
         self.blocks = self._lay_out(obs)
 
     def marginals_of(self, paths: PathPosterior) -> FloatArray:

@@ -8,19 +8,19 @@ int alpha(t) beta(t) dt / Z and expected transitions r(s, s') int alpha_s(t) bet
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 from ctbnlearn.inference.statistics import Statistics, as_parents
-from ctbnlearn.inference.timeline import Evidence, Timeline, query_grid
+from ctbnlearn.inference.timeline import Evidence, Given, Timeline, query_grid
 from ctbnlearn.inference.uniformisation import cross_weights, n_substeps, n_terms, poisson_weights, propagate, series
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.model.joint import Generator, JointSpace
+from ctbnlearn.model.joint import Chain, Generator, JointSpace
 
 BLOCK_BYTES = 1 << 28
 
@@ -28,20 +28,20 @@ BLOCK_BYTES = 1 << 28
 class _Engine:
     """Forward and backward passes over the timelines of one network and its evidence."""
 
-    def __init__(self, network: Any, evidence: Any) -> None:
+    def __init__(self, network: Chain, evidence: Given) -> None:
         self.network = network
         self.evidence = Evidence.gather(evidence, network.variables)
         self.space = JointSpace(network)
         self.reach = sum(c - 1 for c in network.n_states) + 12
 
-    def timelines(self, queries: FloatArray | None = None, columns: int = 40) -> Any:
-        """Blocks of trajectories such that `columns` vectors a trajectory stay under the memory budget."""
+    def timelines(self, queries: FloatArray | None = None, columns: int = 40) -> Iterator[Timeline]:
+        """Blocks of trajectories such that `columns` vectors per trajectory stay under the memory budget."""
         n = len(self.evidence.start)
         width = int(np.clip(BLOCK_BYTES // (8 * self.space.n * columns), 1, 4096))
         return self.evidence.timelines(np.empty((n, 0)) if queries is None else queries, width)
 
     # one boundary -----------------------------------------------------------------------------------
-    def likelihood(self, line: Timeline, k: int, states: Any) -> tuple[FloatArray | None, FloatArray]:
+    def likelihood(self, line: Timeline, k: int, states: IntArray) -> tuple[FloatArray | None, FloatArray]:
         """Joint likelihood (states, B) of the point observations at boundary k, and the log of its scale."""
         total: FloatArray | None = None
         scale = np.zeros(line.times.shape[1])
@@ -55,11 +55,12 @@ class _Engine:
             total = factor if total is None else total * factor
         return total, scale
 
-    def jump_factor(self, line: Timeline, k: int) -> tuple[Any, Any, FloatArray] | None:
+    def jump_factor(self, line: Timeline, k: int) -> tuple[IntArray, IntArray, FloatArray] | None:
         """Joint states before and after the jump seen at boundary k, and its rate from each of them."""
-        if line.jumps[k] is None:
+        jump = line.jumps[k]
+        if jump is None:
             return None
-        node, source, target = line.jumps[k]  # type: ignore[misc]
+        node, source, target = jump
         held = line.fixed[k - 1] if k else {}
         before = self.space.generator(held).states
         before = before[self.space.digit(node, before) == source]
@@ -157,13 +158,13 @@ class _Engine:
         return [self.space.marginal(i, full).T for i in range(len(self.network.variables))]
 
 
-def _checked(network: CTBN, evidence: Any) -> _Engine:
+def _checked(network: CTBN, evidence: Given) -> _Engine:
     if not isinstance(network, CTBN):
         raise ParameterError(f"exact inference needs a CTBN, not {type(network).__name__}")
     return _Engine(network, evidence)
 
 
-def log_evidence(network: CTBN, evidence: Any) -> FloatArray:
+def log_evidence(network: CTBN, evidence: Given) -> FloatArray:
     """Log probability (density) of the evidence of every trajectory, shape (n_trajectories,).
 
     Parameters
@@ -181,7 +182,7 @@ def log_evidence(network: CTBN, evidence: Any) -> FloatArray:
     return out
 
 
-def smooth(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
+def smooth(network: CTBN, evidence: Given, times: ArrayLike) -> dict[str, FloatArray]:
     """Posterior state probabilities given all evidence.
 
     Parameters
@@ -208,12 +209,12 @@ def smooth(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
     return _posterior(_checked(network, evidence), times, backward=True)
 
 
-def posterior(chain: Any, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
+def posterior(chain: Chain, evidence: Given, times: ArrayLike) -> dict[str, FloatArray]:
     """As `smooth`, for a chain that may lose probability on its way; see `exact_paths`."""
     return _posterior(_Engine(chain, evidence), times, backward=True)
 
 
-def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArray]:
+def filter(network: CTBN, evidence: Given, times: ArrayLike) -> dict[str, FloatArray]:
     """State probabilities at each time given the evidence up to and including that time.
 
     Parameters
@@ -229,7 +230,7 @@ def filter(network: CTBN, evidence: Any, times: ArrayLike) -> dict[str, FloatArr
     return _posterior(_checked(network, evidence), times, backward=False)
 
 
-def last_states(network: CTBN, evidence: Any) -> FloatArray:
+def last_states(network: CTBN, evidence: Given) -> FloatArray:
     """Probability of every joint state at the end of every trajectory given its evidence, (n_joint_states, n)."""
     engine = _checked(network, evidence)
     out = np.empty((engine.space.n, len(engine.evidence.start)))
@@ -239,7 +240,7 @@ def last_states(network: CTBN, evidence: Any) -> FloatArray:
     return out
 
 
-def forecasts(network: CTBN, obs: Any) -> list[FloatArray]:
+def forecasts(network: CTBN, obs: Observations) -> list[FloatArray]:
     """State probabilities at every value seen given what was seen at earlier times: per variable (n_rows, n_states)."""
     engine = _checked(network, obs)
     out = [np.empty((len(s.times), v.n_states)) for v, s in zip(network.variables, obs.series)]
@@ -284,7 +285,7 @@ def _posterior(engine: _Engine, times: ArrayLike, backward: bool) -> dict[str, F
 
 
 def expected_statistics(
-    network: CTBN, evidence: Any, *, parents: Mapping[str, Sequence[str]] | None = None
+    network: CTBN, evidence: Given, *, parents: Mapping[str, Sequence[str]] | None = None
 ) -> Statistics:
     """Expected dwell times and transition counts given the evidence, summed over trajectories.
 
@@ -299,7 +300,7 @@ def expected_statistics(
 
 
 def expect(
-    chain: Any, evidence: Any, parents: Sequence[tuple[int, ...]] | None = None
+    chain: Chain, evidence: Given, parents: Sequence[tuple[int, ...]] | None = None
 ) -> tuple[Statistics, FloatArray]:
     """Expected statistics, and the log evidence of every trajectory, in one pass.
 
@@ -334,10 +335,10 @@ def _expect(engine: _Engine, sets: tuple[tuple[int, ...], ...]) -> tuple[Statist
         for k in range(len(line.times) - 1):
             _add_cell(engine, line, k, alphas[k], engine.cross_back(line, k + 1, betas[k + 1]), dwell, flow, number)
         for k in range(1, len(line.times)):
-            jump = engine.jump_factor(line, k)
-            if jump is not None:
-                node, source, target = line.jumps[k]
-                before, after, _ = jump
+            jump, factor = line.jumps[k], engine.jump_factor(line, k)
+            if jump is not None and factor is not None:
+                node, source, target = jump
+                before, after, _ = factor
                 here = np.searchsorted(space.generator(line.fixed[k]).states, after)
                 weight = (alphas[k] * betas[k])[here, 0]
                 flow[number[node, (target - source) % network.n_states[node]], before] += weight / weight.sum()

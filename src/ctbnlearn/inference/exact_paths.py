@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
@@ -116,11 +117,11 @@ class ExactPaths(PathInference):
         initial = InitialDistribution.build(variables, {v.name: p for v, p in zip(variables, rates.initial)})
         return Chain(variables, tuple(rates.cards), rates.parents, cims, initial)
 
-    def arrays(self, paths: PathPosterior) -> dict[str, Any]:
+    def arrays(self, paths: PathPosterior) -> dict[str, NDArray[Any]]:
         """Nothing is kept."""
         return {}
 
-    def restore(self, arrays: Mapping[str, Any], rates: PathRates, effort: Effort) -> PathPosterior:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], rates: PathRates, effort: Effort) -> PathPosterior:
         """Nothing was kept."""
         return PathPosterior(rates, effort)
 

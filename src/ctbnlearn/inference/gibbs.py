@@ -18,14 +18,13 @@ compiled; every trajectory has its own random stream, and none needs another.
 from __future__ import annotations
 
 from math import exp, inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.inference.path_state import UNIFORM, Net, Paths, Seen, Start, more_room
 from ctbnlearn.streams import choose, compiled, exponential
-
-Array = Any
 
 
 class Blanket(NamedTuple):
@@ -37,16 +36,16 @@ class Blanket(NamedTuple):
     touched[touch_first[s]:touch_first[s + 1]] by touch_stride.
     """
 
-    first: Array
-    source: Array
-    own: Array
-    as_child: Array
-    touch_first: Array
-    touched: Array
-    touch_stride: Array
-    child_first: Array
-    child: Array
-    child_stride: Array
+    first: IntArray
+    source: IntArray
+    own: IntArray
+    as_child: IntArray
+    touch_first: IntArray
+    touched: IntArray
+    touch_stride: IntArray
+    child_first: IntArray
+    child: IntArray
+    child_stride: IntArray
 
 
 @compiled
@@ -347,7 +346,7 @@ def _draw(
 
 
 @compiled
-def _next_set(seen: Seen, n: int, set_at: Array, set_last: Array, held: Array) -> tuple[float, int]:
+def _next_set(seen: Seen, n: int, set_at: IntArray, set_last: IntArray, held: BoolArray) -> tuple[float, int]:
     """When the next of some nodes is set from outside or let go, and its number."""
     soonest, which = inf, 0
     for e in range(n):
@@ -371,7 +370,9 @@ def _set_step(code: int, x: int, y: int, card: int) -> float:
 
 
 @compiled
-def _first_weights(b: int, i: int, card: int, cards: Array, begin: Array, start: Start, alpha: Array) -> None:
+def _first_weights(
+    b: int, i: int, card: int, cards: IntArray, begin: IntArray, start: Start, alpha: FloatArray
+) -> None:
     """Probability of the initial states of all nodes as a function of that of node i, up to a factor."""
     kept = begin[b, i]
     for x in range(card):
@@ -387,7 +388,7 @@ def _first_weights(b: int, i: int, card: int, cards: Array, begin: Array, start:
 
 
 @compiled
-def _absorb(alpha: Array, log_weight: Array, card: int) -> bool:
+def _absorb(alpha: FloatArray, log_weight: FloatArray, card: int) -> bool:
     """Multiply the weights in; False where nothing is left."""
     peak = -inf
     for x in range(card):

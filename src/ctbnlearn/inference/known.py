@@ -8,7 +8,6 @@ neighbourhood. Factorised methods predict by the assumed-density filter.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -25,7 +24,7 @@ MOST_WORK = 30_000_000  # joint states times values of a variable up to which it
 
 
 def smooth(
-    network: CTBN, obs: Observations, times: ArrayLike, method: Method | None = None, **where: Any
+    network: CTBN, obs: Observations, times: ArrayLike, method: Method | None = None, **where: str
 ) -> dict[str, FloatArray]:
     """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
 
@@ -49,7 +48,7 @@ def smooth(
     return sampled.smooth(network, obs, times)
 
 
-def predictive(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> FloatArray:
+def predictive(network: CTBN, obs: Observations, method: Method | None = None, **where: str) -> FloatArray:
     """Log likelihood of each observation given the earlier ones, summed per trajectory; parameters as in `smooth`."""
     _check_predictable(network, obs)
     if predicts_exactly(network, obs, method):
@@ -59,7 +58,7 @@ def predictive(network: CTBN, obs: Observations, method: Method | None = None, *
     return neighbourhood.predictive(network, obs)
 
 
-def forecasts(network: CTBN, obs: Observations, method: Method | None = None, **where: Any) -> list[FloatArray]:
+def forecasts(network: CTBN, obs: Observations, method: Method | None = None, **where: str) -> list[FloatArray]:
     """State probabilities at every value seen given what was seen at earlier times of its trajectory.
 
     Parameters as in `smooth`; per variable (n_rows, n_states).

@@ -205,7 +205,7 @@ METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Sampling, Block
 AUTO = "auto"
 
 
-def as_method(inference: Any) -> Method | None:
+def as_method(inference: str | Method) -> Method | None:
     """The method meant by a name or an object, checked; None for "auto"."""
     if isinstance(inference, str) and inference == AUTO:
         return None

@@ -9,20 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ctbnlearn.arrays import FloatArray, IntArray, WordArray
 from ctbnlearn.inference.path_state import Paths
 from ctbnlearn.streams import compiled
-
-Array = Any
 
 
 class PackedPaths(NamedTuple):
     """Node i of trajectory b begins in begin[b, i] and jumps count[b, i] times; jumps stand one after another."""
 
-    begin: Array  # (B, N)
-    count: Array  # (B, N)
-    times: Array
-    states: Array
-    random: Array  # (B, 4)
+    begin: IntArray  # (B, N)
+    count: Any  # (B, N); typed as an array it would clash with tuple.count
+    times: FloatArray
+    states: IntArray
+    random: WordArray  # (B, 4)
 
 
 def pack(paths: Paths) -> PackedPaths:
@@ -55,7 +54,7 @@ def unpack(packed: PackedPaths) -> Paths:
 
 
 @compiled
-def _copy_out(paths: Paths, times: Array, states: Array) -> None:
+def _copy_out(paths: Paths, times: FloatArray, states: IntArray) -> None:
     at = 0
     for b in range(paths.count.shape[0]):
         for i in range(paths.count.shape[1]):
@@ -66,7 +65,7 @@ def _copy_out(paths: Paths, times: Array, states: Array) -> None:
 
 
 @compiled
-def _copy_in(times: Array, states: Array, paths: Paths) -> None:
+def _copy_in(times: FloatArray, states: IntArray, paths: Paths) -> None:
     at = 0
     for b in range(paths.count.shape[0]):
         for i in range(paths.count.shape[1]):

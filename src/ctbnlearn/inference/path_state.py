@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arguments import AnySeed
+from ctbnlearn.arrays import FloatArray, IntArray, WordArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.errors import DataError
@@ -22,8 +23,6 @@ UNIFORM = 4.0  # virtual jumps: with 2 a chain takes ten times as long to forget
 TINY = 1e-300
 LEAST_SLOTS = 8  # jumps a path has room for at first
 
-Array = Any
-
 
 class Seen(NamedTuple):
     """Windows and informative observations of all trajectories.
@@ -33,17 +32,17 @@ class Seen(NamedTuple):
     set_value[r] (-1: not known), for r from set_rows[i, b] to set_rows[i, b + 1].
     """
 
-    cards: Array  # (N,)
-    start: Array  # (B,)
-    end: Array
-    rows: Array  # (N, B + 1)
-    times: Array
-    place: Array  # (N,)
-    log_likelihood: Array
-    set_rows: Array  # (N, B + 1)
-    set_start: Array
-    set_end: Array
-    set_value: Array
+    cards: IntArray  # (N,)
+    start: FloatArray  # (B,)
+    end: FloatArray
+    rows: IntArray  # (N, B + 1)
+    times: FloatArray
+    place: IntArray  # (N,)
+    log_likelihood: FloatArray
+    set_rows: IntArray  # (N, B + 1)
+    set_start: FloatArray
+    set_end: FloatArray
+    set_value: IntArray
 
 
 class Paths(NamedTuple):
@@ -52,14 +51,14 @@ class Paths(NamedTuple):
     `used` holds how much of `times` and `states` is in use.
     """
 
-    begin: Array  # (B, N)
-    first: Array
-    count: Array
-    slots: Array
-    times: Array
-    states: Array
-    used: Array  # (1,)
-    random: Array  # (B, 4)
+    begin: IntArray  # (B, N)
+    first: IntArray
+    count: Any  # (B, N); typed as an array it would clash with tuple.count
+    slots: IntArray
+    times: FloatArray
+    states: IntArray
+    used: IntArray  # (1,)
+    random: WordArray  # (B, 4)
 
 
 class Net(NamedTuple):
@@ -70,27 +69,27 @@ class Net(NamedTuple):
     omega[bound[i] + u]. Joint states u of the parents are numbered in C order by `stride`.
     """
 
-    n_parents: Array  # (N,)
-    parents: Array  # (N, most)
-    stride: Array
-    place: Array
-    leave: Array
-    bound: Array
-    log_rate: Array
-    step: Array
-    exit: Array
-    omega: Array
+    n_parents: IntArray  # (N,)
+    parents: IntArray  # (N, most)
+    stride: IntArray
+    place: IntArray
+    leave: IntArray
+    bound: IntArray
+    log_rate: FloatArray
+    step: FloatArray
+    exit: FloatArray
+    omega: FloatArray
 
 
 class Start(NamedTuple):
     """Initial tables p(x_i | given_i): probability[place[i] + row * S + x]; `children` are those given i."""
 
-    n_given: Array
-    given: Array
-    place: Array
-    probability: Array
-    n_children: Array
-    children: Array
+    n_given: IntArray
+    given: IntArray
+    place: IntArray
+    probability: FloatArray
+    n_children: IntArray
+    children: IntArray
 
 
 def gather(obs: Observations) -> Seen:
@@ -123,7 +122,7 @@ def gather(obs: Observations) -> Seen:
     )
 
 
-def _gather_interventions(obs: Observations) -> tuple[Array, Array, Array, Array]:
+def _gather_interventions(obs: Observations) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
     """Stretches set from outside, node by node."""
     given, n = obs.interventions, obs.n_trajectories
     rows = np.zeros((len(obs.variables), n + 1), np.int64)
@@ -144,7 +143,7 @@ def make_net(cards: Sequence[int], most_parents: int, most_states: Sequence[int]
     size = np.asarray(most_states, np.int64)
     card = np.asarray(cards, np.int64)
 
-    def places(sizes: Array) -> Array:
+    def places(sizes: IntArray) -> IntArray:
         return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
 
     n, wide = len(card), max(1, most_parents)
@@ -193,7 +192,7 @@ def make_start(cards: Sequence[int], initial: InitialDistribution) -> Start:
     )
 
 
-def first_paths(seen: Seen, seed: Any, first_stream: int = 0) -> Paths:
+def first_paths(seen: Seen, seed: AnySeed, first_stream: int = 0) -> Paths:
     """Paths at rest with as many virtual jumps in every gap between observations as a node has states.
 
     Where a node is let go that was set from outside, a gap begins, too: it may have to move before it is seen next.
@@ -246,7 +245,7 @@ def _scatter(seen: Seen, paths: Paths) -> None:
 
 
 @compiled
-def put_rates(net: Net, node: int, card: int, rates: Array, size: int) -> None:
+def put_rates(net: Net, node: int, card: int, rates: FloatArray, size: int) -> None:
     """Rates (U, S, S), flat, of a node; what is worked out from them follows."""
     for u in range(size):
         base, largest = net.place[node] + u * card * card, 0.0
@@ -283,7 +282,7 @@ def more_room(paths: Paths, b: int, i: int, slots: int) -> Paths:
 
 
 @compiled
-def look(paths: Paths, queries: Array, counts: Array) -> None:
+def look(paths: Paths, queries: FloatArray, counts: FloatArray) -> None:
     """Add the states at times (B, Q), in increasing order, to counts (B, N, Q, S)."""
     for b in range(counts.shape[0]):
         for i in range(counts.shape[1]):
@@ -296,7 +295,7 @@ def look(paths: Paths, queries: Array, counts: Array) -> None:
                 counts[b, i, q, x] += 1.0
 
 
-def states_seen(seen: Seen, paths: Paths, node: int) -> Array:
+def states_seen(seen: Seen, paths: Paths, node: int) -> IntArray:
     """States of a node's path at the times it was seen, row by row."""
     out = np.empty(int(seen.rows[node, -1] - seen.rows[node, 0]), np.int64)
     _states_seen(seen, paths, node, out)
@@ -304,7 +303,7 @@ def states_seen(seen: Seen, paths: Paths, node: int) -> Array:
 
 
 @compiled
-def _states_seen(seen: Seen, paths: Paths, node: int, out: Array) -> None:
+def _states_seen(seen: Seen, paths: Paths, node: int, out: IntArray) -> None:
     at = seen.rows[node, 0]
     for b in range(len(seen.start)):
         x, k = int(paths.begin[b, node]), paths.first[b, node]
@@ -330,7 +329,7 @@ def compact(paths: Paths) -> Paths:
     return paths._replace(first=first, slots=slots, times=times, states=states, used=np.array([total], np.int64))
 
 
-def refuse(trajectory: Any, variable: str) -> None:
+def refuse(trajectory: object, variable: str) -> None:
     """Raise because observations have probability zero."""
     raise DataError(
         f"trajectory {trajectory!r}: what was seen of variable {variable!r} cannot happen: `transitions`, the initial "

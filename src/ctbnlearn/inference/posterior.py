@@ -6,8 +6,6 @@ known, or naive mean field (Cohn et al. 2010). For networks too large for `ctbnl
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -163,7 +161,7 @@ def path_log_density(network: CTBN, paths: Paths) -> float:
     return total
 
 
-def check_same_variables(network: CTBN, data: Any, kind: type = Observations) -> None:
+def check_same_variables(network: CTBN, data: object, kind: type = Observations) -> None:
     """Raise unless the data are of the right kind and their variables are the network's."""
     if not isinstance(network, CTBN):
         raise ParameterError(f"a CTBN is needed, not {type(network).__name__}")

@@ -7,13 +7,13 @@ returned with a scale divided out: exp(G dt) = exp(log_scale) * matrix. All func
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-Array = Any
+from ctbnlearn.arrays import AnyArray
+
 SMALL, TERMS = 0.1, 9  # norm of a generator times dt up to which as many terms of the series are exact to rounding
 SQUARINGS = 12  # at most: exact up to a norm of 400
 
@@ -72,10 +72,10 @@ def _any_states(off: Array, diagonal: Array, dt: Array) -> tuple[Array, Array]:
 def _series(a: Array, eye: Array) -> Array:
     """Taylor series of exp(a), exact to rounding up to a norm of `SMALL`.
 
-    Loops here are loops in the compiled code, too: written out, products would be computed anew wherever they are used.
+    Loops here are loops in the compiled code, too: written out, products would be recomputed wherever they are used.
     """
 
-    def step(out: Array, over: Array) -> tuple[Array, None]:
+    def step(out: Array, over: AnyArray) -> tuple[Array, None]:
         return eye + product(a, out) * over, None
 
     return jax.lax.scan(step, jnp.broadcast_to(eye, a.shape), 1 / np.arange(TERMS, 0, -1.0).astype(a.dtype))[0]

@@ -6,12 +6,12 @@ Exact but for the error of a finite number of sweeps, whatever the network and h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ctbnlearn.arguments import whole
+from ctbnlearn.arguments import AnySeed, whole
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.posterior import check_same_variables
@@ -31,7 +31,7 @@ def smooth(
     *,
     sweeps: int = SWEEPS,
     burn_in: int = BURN_IN,
-    rng: Any = 0,
+    rng: AnySeed = 0,
 ) -> dict[str, FloatArray]:
     """Posterior state probabilities, per variable (n_trajectories, n_times, n_states).
 
@@ -47,7 +47,7 @@ def smooth(
         Draws of all paths that count, and those before them that do not. A probability p has a standard error of at
         least sqrt(p (1 - p) / sweeps).
     rng
-        Seed.
+        AnySeed.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def smooth(
 
 
 def end_states(
-    network: CTBN, obs: Observations, sweeps: int = SWEEPS, burn_in: int = BURN_IN, rng: Any = 0
+    network: CTBN, obs: Observations, sweeps: int = SWEEPS, burn_in: int = BURN_IN, rng: AnySeed = 0
 ) -> IntArray:
     """Joint states drawn at the end of every trajectory given all evidence, (sweeps, n_trajectories, n_variables)."""
     from ctbnlearn.inference import path_state
@@ -90,7 +90,7 @@ def end_states(
 
 
 def path_draws(
-    network: CTBN, obs: Observations, last: FloatArray, sweeps: int, burn_in: int, rng: Any
+    network: CTBN, obs: Observations, last: FloatArray, sweeps: int, burn_in: int, rng: AnySeed
 ) -> Iterator[path_state.Paths]:
     """Paths drawn given all evidence, one after the other, up to the times `last` (n_trajectories,) or their end."""
     from ctbnlearn.inference import gibbs, path_state

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -77,7 +75,7 @@ class Statistics:
 
 
 def as_parents(
-    parents: Any, variables: Sequence[Variable], default: Sequence[Sequence[int]]
+    parents: Mapping[str, Sequence[str]] | None, variables: Sequence[Variable], default: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
     """Parent numbers per node from None (the default) or a mapping from name to names."""
     if parents is None:
@@ -135,7 +133,7 @@ def count_statistics(paths: Paths, parents: Mapping[str, Sequence[str]] | None =
     )
 
 
-def configuration(states: NDArray[Any], nodes: Sequence[int], cards: Sequence[int]) -> IntArray:
+def configuration(states: IntArray, nodes: Sequence[int], cards: Sequence[int]) -> IntArray:
     """Number of the joint state of `nodes` in every row, in C order."""
     row = np.zeros(len(states), np.int64)
     for j in nodes:

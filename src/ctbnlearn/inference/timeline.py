@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,11 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.data.segments import Segments
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import ImpossibleEvidenceError, ParameterError
 
 
-def query_grid(times: ArrayLike, start: FloatArray, ids: Sequence[Any]) -> FloatArray:
+def query_grid(times: ArrayLike, start: FloatArray, ids: Ids) -> FloatArray:
     """Times asked for as (n_trajectories, n_times), checked: finite, none before the start of a trajectory."""
     n = len(start)
     try:
@@ -40,6 +40,9 @@ def query_grid(times: ArrayLike, start: FloatArray, ids: Sequence[Any]) -> Float
             f"time {grid[b, k]} lies before the start {start[b]} of trajectory {ids[b]!r}; ask for later times"
         )
     return grid
+
+
+Given: TypeAlias = Observations | Segments | Paths | Sequence[Observations | Segments | Paths]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ class Evidence:
     segments: Segments | None
 
     @classmethod
-    def gather(cls, evidence: Any, variables: Sequence[Variable]) -> Evidence:
+    def gather(cls, evidence: Given, variables: Sequence[Variable]) -> Evidence:
         """From Observations, Segments, Paths, or a list of them about the same trajectories."""
         items = list(evidence) if isinstance(evidence, (list, tuple)) else [evidence]
         points, stretches = None, None
@@ -120,7 +123,7 @@ class Evidence:
         return np.max([p.end for p in self.parts], axis=0)
 
     @property
-    def ids(self) -> Sequence[Any]:
+    def ids(self) -> Ids:
         """Names of the trajectories."""
         return self.parts[0].ids
 

@@ -8,13 +8,16 @@ stable at any step. For a_k = P'^k alpha and b_l = P^l beta,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, pdtrc
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MOST_JUMPS = 1e6  # uniformised jumps between two boundaries up to which they are followed
 LONGEST = 16.0  # mean number of uniformised jumps covered by one series
@@ -49,7 +52,7 @@ def poisson_weights(mean: FloatArray, n: int) -> FloatArray:
         return np.where((mean == 0) & (k > 0), 0.0, np.exp(log_power - mean - gammaln(k + 1)))
 
 
-def series(matrix: Any, vectors: FloatArray, n: int) -> FloatArray:
+def series(matrix: csr_matrix, vectors: FloatArray, n: int) -> FloatArray:
     """Powers P^k v for k < n, shape (n, states, B)."""
     out = np.empty((n, *vectors.shape))
     out[0] = vectors
@@ -58,7 +61,7 @@ def series(matrix: Any, vectors: FloatArray, n: int) -> FloatArray:
     return out
 
 
-def propagate(matrix: Any, rate: float, vectors: FloatArray, dt: FloatArray, at_least: int) -> FloatArray:
+def propagate(matrix: csr_matrix, rate: float, vectors: FloatArray, dt: FloatArray, at_least: int) -> FloatArray:
     """exp(G dt_b) applied to column b of `vectors` (states, B), where `matrix` = I + G / rate."""
     if rate == 0 or not dt.any():
         return vectors

@@ -27,16 +27,17 @@ that transitions do not depend on what the parents do at that moment. It is chos
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from ctbnlearn.arrays import AnyArray
 from ctbnlearn.inference.device import compiled
 from ctbnlearn.inference.propagator import exponential
 
-Array = Any
 Groups = tuple[tuple[tuple[int, ...], int], ...]  # numbers of nodes and the most states of these; () for one group
 SHORTENINGS = 10
 ROUNDING = 64  # F may fall by this many units of rounding
@@ -61,24 +62,24 @@ class Tables(NamedTuple):
         Number of states of every node.
     """
 
-    geometric: Array
-    exit: Array
-    parents: Array
-    select: Array
-    initial: Array
-    cards: Array
+    geometric: AnyArray
+    exit: AnyArray
+    parents: AnyArray
+    select: AnyArray
+    initial: AnyArray
+    cards: AnyArray
 
 
 class MeanFieldTables(NamedTuple):
     """Path rates for naive mean field: as `Tables`, with ln R~ (N, U, S, S), zero where a transition cannot happen."""
 
-    geometric: Array
-    exit: Array
-    parents: Array
-    select: Array
-    initial: Array
-    cards: Array
-    log: Array
+    geometric: AnyArray
+    exit: AnyArray
+    parents: AnyArray
+    select: AnyArray
+    initial: AnyArray
+    cards: AnyArray
+    log: AnyArray
 
 
 AnyTables = Tables | MeanFieldTables
@@ -95,11 +96,11 @@ class Evidence(NamedTuple):
 class State(NamedTuple):
     """Path posterior of a block: m (N, S, S, C, B), q (N, S, C, B), A (N, B), s (N, S, B); next share of chord (B,)."""
 
-    transitions: Array
-    marginal: Array
-    entropy: Array
-    first: Array
-    share: Array
+    transitions: AnyArray
+    marginal: AnyArray
+    entropy: AnyArray
+    first: AnyArray
+    share: AnyArray
 
 
 def parent_states(q: Array, tables: AnyTables) -> Array:
@@ -120,6 +121,10 @@ class Mean(NamedTuple):
     off: Array
     leave: Array
     parents: Array
+
+
+Attempt: TypeAlias = tuple[Array, State, Array, Mean]  # share of the chord, the state there, its F and mean rates
+Carry: TypeAlias = tuple[State, Array, Mean, Array, Array | int]  # state, F, mean rates, what still moves, sweeps
 
 
 def mean_rates(q: Array, tables: AnyTables) -> Mean:
@@ -287,7 +292,7 @@ def start(evidence: Evidence, tables: AnyTables) -> State:
 @partial(compiled, static_argnames="groups")
 def sweeps(
     evidence: Evidence, tables: AnyTables, state: State, tol: Array, max_sweeps: Array, *, groups: Groups = ()
-) -> tuple[State, Array, Array]:
+) -> tuple[State, Array, Array | int]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
     A trajectory that has come to rest stays as it is while others go on, so that it does not matter which ones are
@@ -304,7 +309,7 @@ def sweeps(
         top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
         return jnp.where((bend > noise) & (top < 0.8), top, 1.0)
 
-    def sweep(carry: tuple[State, Array, Mean, Array, Array]) -> tuple[State, Array, Mean, Array, Array]:
+    def sweep(carry: Carry) -> Carry:
         state, value, mean, moving, count = carry
         psi = child_response(state, tables, mean, evidence.dt)
         best, log_z = answer_by_states(mean.off, psi - mean.leave, evidence, tables.initial, groups)
@@ -313,12 +318,12 @@ def sweeps(
         noise = ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
         least = value - noise
 
-        def attempt(share: Array) -> tuple[Array, State, Array, Mean]:
+        def attempt(share: Array) -> Attempt:
             there = mix(state, best, share)
             reached, mean = objective(there, tables, evidence.dt)
             return share, there, jnp.where(jnp.isnan(reached), -jnp.inf, reached), mean
 
-        def shorter(inner: tuple[tuple[Array, State, Array, Mean], Array]) -> Any:
+        def shorter(inner: tuple[Attempt, Array | int]) -> tuple[Attempt, Array | int]:
             (share, _, reached, _), tries = inner
             less = jnp.clip(suggested(share, reached - value, slope, noise), 0.1 * share, 0.5 * share)
             last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
@@ -326,20 +331,22 @@ def sweeps(
             return attempt(jnp.where(tries < 0, share, less)), tries + 1  # the first one is tried as it is
 
         first = jnp.where(moving, jnp.where(value == -jnp.inf, 1.0, state.share), 0.0)
+        before: tuple[Attempt, Array | int] = (first, state, jnp.full_like(value, -jnp.inf), mean), -1
         (share, there, reached, mean), _ = jax.lax.while_loop(
             lambda inner: (inner[1] < 0) | (jnp.any(inner[0][2] < least) & (inner[1] < SHORTENINGS)),
             shorter,
-            ((first, state, jnp.full_like(value, -jnp.inf), mean), -1),
+            before,
         )
         ahead = jnp.where(share > 0, jnp.clip(suggested(share, reached - value, slope, noise), 0.05, 1.0), 1.0)
         ahead = jnp.where(moving, ahead, state.share)
         return there._replace(share=ahead), reached, mean, moving & (reached - value > tol), count + 1
 
     value, mean = objective(state, tables, evidence.dt)
+    before: Carry = state, value, mean, jnp.full(value.shape, True), 0
     state, value, _, _, count = jax.lax.while_loop(
         lambda carry: jnp.logical_and(jnp.any(carry[3]), carry[4] < max_sweeps),
         sweep,
-        (state, value, mean, jnp.full(value.shape, True), 0),
+        before,
     )
     return state, value, count
 

@@ -1,1 +1,1 @@
-"""The estimators people use."""
+"""Public estimators."""

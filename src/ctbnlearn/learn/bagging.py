@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ctbnlearn.arguments import generator, whole
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.data.files import as_path, write_atomic
+from ctbnlearn.data.files import FilePath, as_path, write_atomic
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -27,11 +27,14 @@ from ctbnlearn.interface import spoken
 from ctbnlearn.learn.fitted import FittedNetwork
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.outcome import WITHOUT_EFFECT
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Progress, Watcher
 from ctbnlearn.learn.repeats import brief_method, check_learner, fit_quietly, quiet_copy, resampled, side_by_side
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.manifest import fingerprint, plain
 from ctbnlearn.result.result import Result
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
 
 ALL = "all"  # folder of the fit to the data as they are, inside the checkpoint
 
@@ -53,7 +56,7 @@ class Bagged(FittedNetwork, BaseEstimator):
     n_bags : int
         Number of draws, default 20.
     jobs : int
-        Processes side by side, default 1. Sampling uses several processors by itself.
+        Processes side by side, default 1. Sampling already uses several processors.
     random_state : int or None
         Seed of the draws; None: always the same. That of the learner stays its own.
     checkpoint : path or None
@@ -86,14 +89,14 @@ class Bagged(FittedNetwork, BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: StructureLearner | None = None,
         n_bags: int = 20,
         *,
         jobs: int = 1,
-        random_state: Any = None,
-        checkpoint: Any = None,
+        random_state: int | None = None,
+        checkpoint: FilePath | None = None,
         resume: bool = False,
-        progress: Any = False,
+        progress: Watcher = False,
     ) -> None:
         self.learner = learner
         self.n_bags = n_bags
@@ -103,7 +106,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         self.resume = resume
         self.progress = progress
 
-    def fit(self, data: Paths | Observations, y: Any = None, *, interventions: Any = None) -> Bagged:
+    def fit(self, data: Paths | Observations, y: object = None, *, interventions: Table | None = None) -> Bagged:
         """Fit to the data and to draws of their units; arguments as in `StructureLearner.fit`."""
         learner = StructureLearner() if self.learner is None else self.learner
         check_learner(learner, data, "Bagged")
@@ -145,7 +148,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """What else a fitted learner has is that of the fit to all data."""
+        """Take all other attributes from the fit to all data."""
         if name.startswith("__") or name == "learner_" or "learner_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; fit it first, if it is a result")
         return getattr(self.__dict__["learner_"], name)
@@ -170,7 +173,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         return replace(own, edge_probabilities=self.bags_.mean, bags=self.bags_, manifest=manifest)
 
 
-def fit_bag(learner: StructureLearner, data: Any, seed: int) -> tuple[FloatArray, IntArray]:
+def fit_bag(learner: StructureLearner, data: Paths | Observations, seed: int) -> tuple[FloatArray, IntArray]:
     """Edge probabilities (n, n) and signs (n, n) from one draw of the units."""
     rng = generator(seed)
     result = fit_quietly(learner, resampled(data, rng)).result_
@@ -194,7 +197,14 @@ class _Kept:
         self.folder, self.mark = folder, mark
 
     @classmethod
-    def open(cls, folder: Any, resume: Any, learner: StructureLearner, data: Any, seed: Any) -> _Kept | None:
+    def open(
+        cls,
+        folder: FilePath | None,
+        resume: bool,
+        learner: StructureLearner,
+        data: Paths | Observations,
+        seed: int | None,
+    ) -> _Kept | None:
         if not isinstance(resume, (bool, np.bool_)):
             raise ParameterError(f"resume must be True or False, not {resume!r}")
         if folder is None:

@@ -18,7 +18,7 @@ from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
-SCORED = 6  # trajectories a parameter from which on products of scores stand for the Hessian
+SCORED = 6  # trajectories per parameter from which on products of scores stand for the Hessian
 STEP = 0.02  # of logarithms of rates, for differences of the gradient
 FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
 STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
@@ -43,7 +43,7 @@ class Fit(NamedTuple):
     covariance : (p, p)
         Of the logarithms.
     settled
-        Whether the maximisation has ended by itself.
+        Whether the maximisation has converged.
     """
 
     log_evidence: float

@@ -1,7 +1,7 @@
 """The parent sets of one variable inside a block, judged from one fit of the full block.
 
 The other members have parents of their own in the block, and theirs matter: for every set of the variable the others'
-sets are chosen anew, one member after the other, and what their runners-up weigh is added. Blocks of equal shape are
+sets are chosen again, one member after the other, and what their runners-up weigh is added. Blocks of equal shape are
 worked on side by side.
 """
 

@@ -29,7 +29,7 @@ CLOSE = 8.0  # nats behind the best up to which a set is fitted by itself
 MOST_FITTED = 6  # sets of a variable that are
 FEW = 640  # trajectories up to which the full block misjudges sets, and all up to
 CLOSE_IF_FEW = 14.0  # nats behind are fitted
-HOPE = -4.0  # log odds by its pair from which on a candidate left out comes into a block
+LEAST_GAIN = -4.0  # log odds of its pair above which a candidate left out joins a block
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def next_blocks(
             out.append(choose_members(fitter, i, found.ranked(i), most, states))
             continue
         block = own.weighed[own.best].network.members
-        fresh = [j for j in found.ranked(i) if j not in own.tried and found.gains[j, i] > HOPE]
+        fresh = [j for j in found.ranked(i) if j not in own.tried and found.gains[j, i] > LEAST_GAIN]
         wanted = fresh or [j for j in own.contenders() if j not in own.best]
         members = choose_members(fitter, i, [*own.best, *wanted], most, states)
         known = own.tried if fresh else set(block)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.execute.block_shards import BlockShards
 from ctbnlearn.execute.local import Threads
@@ -25,7 +24,7 @@ from ctbnlearn.learn.block_judge import Weighed
 from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.decoupled import fit_decoupled
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Scoring
@@ -52,7 +51,7 @@ class Found:
     gained
         After every round, the log odds of the best sets against the smallest ones, summed over nodes.
     settled
-        Whether every fit has ended by itself.
+        Whether every fit has converged.
     """
 
     sets: list[ParentSets]
@@ -65,7 +64,7 @@ class Found:
 
 
 def fit_blocks(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -73,7 +72,7 @@ def fit_blocks(
     initial: Sequence[FloatArray] | None,
     device: Device,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None = None,
+    callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
     workers: Workers | None = None,
     limit: int = 1 << 62,
@@ -96,19 +95,19 @@ def fit_blocks(
         assert isinstance(obs, Observations)
         with threadpool_limits(1):  # small matrices, worked on side by side: threads of BLAS would fight over cores
             return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
-    whoever = workers or Threads()
-    shards = BlockShards(obs, whoever, limit)
+    own = workers or Threads()
+    shards = BlockShards(obs, own, limit)
     try:
         with threadpool_limits(1):
             return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
     finally:
         shards.close()
         if workers is None:
-            whoever.close()
+            own.close()
 
 
 def _fit(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -116,7 +115,7 @@ def _fit(
     initial: Sequence[FloatArray] | None,
     where: Device | BlockShards,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None,
+    callback: Callback | None,
     checkpoint: Checkpoint | None,
 ) -> Found:
     size = f"{len(rules.names)} variables, {obs.n_trajectories} trajectories"
@@ -149,7 +148,7 @@ def _fit(
     return Found(sets, weights, edges, tables, starts, tuple(gained), settled)
 
 
-def check_states(obs: Observations | TableScan, method: Blocks) -> None:
+def check_states(obs: Incomplete, method: Blocks) -> None:
     """Raise where even a pair of variables has too many joint states."""
     largest = sorted(obs.variables, key=lambda v: -v.n_states)[:2]
     if prod(v.n_states for v in largest) > method.states:
@@ -161,7 +160,7 @@ def check_states(obs: Observations | TableScan, method: Blocks) -> None:
 
 
 def make_fitter(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],

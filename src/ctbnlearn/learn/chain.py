@@ -13,9 +13,10 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.path_store import PathStore, ShardedPaths, WholePaths
@@ -35,7 +36,7 @@ MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
 FILLED = 2 / 3  # of a pool's room that members drawn at random take up, on average
 EXPLORE = 0.02  # chance of a candidate that was never a parent, beside one of probability one
-FIRST_LOOK = 32  # sweeps after which chances are set anew; every time twice as many
+FIRST_LOOK = 32  # sweeps after which chances are reset; twice as many every time
 TOP = 16  # heaviest sets kept of a sweep
 PARTS = ("net", "start", "priors", "drawn")  # of a chain that the next sweep depends on, besides the paths
 OWN = ("random", "chance", "age")
@@ -45,7 +46,7 @@ class Task(NamedTuple):
     """What all chains have in common: data in one piece (`seen`) or in shards, rules and priors."""
 
     variables: tuple[Variable, ...]
-    ids: Sequence[Any]
+    ids: Ids
     survey: Survey
     seen: path_state.Seen | None
     noise: LearnedValues  # none where the data are in shards
@@ -118,7 +119,7 @@ class Chain:
         self.start = path_state.make_start(cards, initial)
         self.priors = make_priors(task, self.net.parents.shape[1])
         self.chance = np.full((n, n), -1.0)  # of a candidate to be in the pool; -1: the pool holds them all
-        self.age = np.array([0, FIRST_LOOK])  # sweeps since chances were set, and after which they are set anew
+        self.age = np.array([0, FIRST_LOOK])  # sweeps since chances were set, and after which they are reset
         self.set_chances(np.zeros((n, n)))
         self.evidence = 0.0
         self.stopped = False
@@ -130,7 +131,7 @@ class Chain:
     def set_chances(self, share: FloatArray) -> None:
         """Let candidates into pools that cannot hold them all by how often [source, target] they were parents.
 
-        Setting chances anew at ever longer intervals leaves the posterior as it is: the changes die out.
+        Resetting chances at ever longer intervals leaves the posterior as it is: the changes die out.
         """
         for i, allowed in enumerate(self.task.rules.allowed):
             if len(allowed) > self.pools.room[i]:
@@ -251,7 +252,7 @@ class Chain:
         self.drawn.edges[:] = 0.0
         self.age[0] = 0
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All that the next sweep depends on, by name."""
         parts = {name: getattr(self, name)._asdict() for name in PARTS}
         parts["paths"] = self.paths.arrays()
@@ -259,7 +260,7 @@ class Chain:
         noise = {} if self.noise is None else self.noise.arrays()
         return {**out, **{key: getattr(self, key) for key in OWN}, **noise}
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         for name in PARTS:
             part = getattr(self, name)
@@ -282,7 +283,7 @@ class Chain:
         self.paths.take_over(other.paths)
 
 
-def chain_step(task: Any, arrays: Mapping[str, Any], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
+def chain_step(task: Any, arrays: Mapping[str, NDArray[Any]], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
     """A method of a chain as a pure function: task and state to the next state, and what the method returned."""
     if isinstance(task, scratch.Kept):
         task = MEMO.get((task.path, 0), lambda: scratch.read(task), 1 << 62)

@@ -17,7 +17,7 @@ from ctbnlearn.execute.workers import GO_ON, MOST_LOST, LostError, Workers
 from ctbnlearn.learn.chain import Chain, Task, chain_step
 from ctbnlearn.learn.trail import Stretch
 
-PIECE_SECONDS = 10.0  # foretold work of a piece: what is done again when a worker dies
+PIECE_SECONDS = 10.0  # estimated work of a piece: what is done again when a worker dies
 
 
 class ChainSteps:

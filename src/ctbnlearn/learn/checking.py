@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.arrays import FloatArray, IntArray, NumberArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
@@ -30,13 +30,13 @@ from ctbnlearn.learn.folds import (
     unit_folds,
 )
 from ctbnlearn.learn.learner import StructureLearner
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Progress, Watcher
 from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 
 BINS = 10  # of predicted probabilities
 PERIODS = 8  # at most, of the curves over time
 REPLICATES = 20  # simulated data sets behind the curves
-NEGLIGIBLE = 1e-3  # nats a value that nobody needs to know of
+NEGLIGIBLE = 1e-3  # nats per value that are not worth reporting
 FEW = 30  # values of a period below which no point is drawn
 
 
@@ -47,7 +47,7 @@ class ModelCheck:
     Attributes
     ----------
     gain, gain_error
-        By how many nats a value the edges improve prediction over the network without edges, and its standard error
+        By how many nats per value the edges improve prediction over the network without edges, and its standard error
         over units. What a learner adjusts for stays in both.
     score, empty_score
         Mean log probability of a value, with edges and without.
@@ -104,7 +104,7 @@ def check_model(
     n_folds: int = 5,
     random_state: int = 0,
     jobs: int = 1,
-    progress: Any = False,
+    progress: Watcher = False,
 ) -> ModelCheck:
     """Hold units out in folds, predict them, and compare with the network without edges and with what was seen.
 
@@ -177,7 +177,7 @@ def check_model(
 class _Fold:
     full: list[Forecast]
     empty: list[Forecast]
-    simulated: list[list[Any]]  # data sets, each a list of values by variable
+    simulated: list[list[NumberArray | None]]  # data sets, each a list of values by variable
     engine: str
 
 
@@ -253,7 +253,10 @@ def _calibration(parts: Sequence[Forecast]) -> tuple[list[dict[str, Any]], float
 
 
 def _curves(
-    obs: Observations, folds: Sequence[IntArray], simulated: Sequence[Sequence[Sequence[Any]]], moving: Sequence[int]
+    obs: Observations,
+    folds: Sequence[IntArray],
+    simulated: Sequence[Sequence[Sequence[NumberArray | None]]],
+    moving: Sequence[int],
 ) -> list[dict[str, Any]]:
     """Shares of states, or means of measured values, over the time since the start."""
     rows: list[dict[str, Any]] = []
@@ -300,7 +303,7 @@ def _level(values: FloatArray, code: int | None) -> float:
 
 def in_words(check: ModelCheck) -> list[str]:
     """The findings in sentences, the most important first."""
-    size = f"{abs(check.gain):.2g} ± {check.gain_error:.1g} nats a value (one standard error)"
+    size = f"{abs(check.gain):.2g} ± {check.gain_error:.1g} nats per value (one standard error)"
     if check.gain > 2 * check.gain_error:
         out = [f"The edges improve prediction of new units by {size}."]
     elif check.gain < -2 * check.gain_error:

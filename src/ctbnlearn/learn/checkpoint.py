@@ -20,10 +20,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ctbnlearn import __version__
-from ctbnlearn.data.files import as_path
+from ctbnlearn.data.files import FilePath, as_path
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.messages import first_line
-from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CheckpointError, CtbnlearnError, LockedError
 from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinished, write_tensors
 from ctbnlearn.locks import FolderLock
@@ -69,7 +68,7 @@ class Checkpoint:
         Go on from the checkpoint that is there, if any. Otherwise none may be there.
     """
 
-    def __init__(self, folder: Any, obs: Observations | TableScan, settings: Mapping[str, Any], resume: bool) -> None:
+    def __init__(self, folder: FilePath, obs: Incomplete, settings: Mapping[str, Any], resume: bool) -> None:
         self.folder = as_path(folder, "the folder of a checkpoint")
         self._mark = {
             "format": FORMAT,
@@ -185,7 +184,7 @@ def saved_round(folder: str | os.PathLike[str]) -> int | None:
         return None
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A setting as text, a long one as its fingerprint."""
     text = json.dumps(plain(value), sort_keys=True)
     return text if len(text) <= LONGEST else "sha256:" + hashlib.sha256(text.encode()).hexdigest()

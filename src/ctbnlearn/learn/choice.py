@@ -1,4 +1,4 @@
-"""Which method infers the paths where nobody said: sampling where its cost is bounded and chains move, else blocks.
+"""Which method infers the paths if none is given: sampling where its cost is bounded and chains move, else blocks.
 
 A path drawn as if nothing drove a variable makes moves of its own between observations, and with three and more states
 these outweigh the few that show a dependence: chains then stay at the network without edges, or any other, for ever,
@@ -15,15 +15,15 @@ import numpy as np
 
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.description import MANY_STATES, describe_variable
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.execute.shards import canonical_order
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.noise_draws import learned_models
 from ctbnlearn.structure.problem import EdgeRules
 
 MOST_VARIABLES = 150
-MOST_SECONDS = 120.0  # foretold, on two processors; it takes up to five times as long where chains mix slowly
+MOST_SECONDS = 120.0  # estimated, on two processors; it takes up to five times as long where chains mix slowly
 FEW, FOR_FEW = 100, 1200.0  # trajectories below which blocks are rough, or slow if these are long; seconds allowed then
 UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
 NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
@@ -41,13 +41,13 @@ def sweep_seconds(n_variables: int, n_trajectories: int, n_values: float, moves:
     return UNIT_SECONDS * units + NODE_SECONDS * n_variables + COUNT_SECONDS * n_variables * moves
 
 
-def foretold_seconds(obs: Observations | TableScan, chains: int = 4, processors: int = 2) -> float:
-    """Seconds that learning by sampling takes, very roughly, without compilation."""
+def estimated_seconds(obs: Incomplete, chains: int = 4, processors: int = 2) -> float:
+    """Estimate the seconds that learning by sampling takes, very roughly, without compilation."""
     sweep = sweep_seconds(len(obs.variables), obs.n_trajectories, obs.n_values)
     return USUAL_SWEEPS * sweep * chains / min(processors, chains)
 
 
-def chains_stick(obs: Observations | TableScan) -> bool:
+def chains_stick(obs: Incomplete) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
     if all(v.n_states < MANY_STATES for v in obs.variables):
         return False
@@ -56,7 +56,7 @@ def chains_stick(obs: Observations | TableScan) -> bool:
     return any(describe_variable(v.name, v.states, s, len(s.values)).sticky for v, s in rich)
 
 
-def spread_out(obs: Observations | TableScan) -> IntArray:
+def spread_out(obs: Incomplete) -> IntArray:
     """Numbers of some trajectories, in short runs of neighbours by name, so that few parts of files are read."""
     n = obs.n_trajectories
     if n <= LOOKED_AT:
@@ -67,7 +67,7 @@ def spread_out(obs: Observations | TableScan) -> IntArray:
     return ranks if order is None else np.array(order)[ranks]
 
 
-def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) -> bool:
+def blocks_can(obs: Incomplete, rules: EdgeRules | None = None) -> bool:
     """Whether blocks take such data: without interventions, and no block that is needed is too large."""
     if obs.interventions is not None:
         return False
@@ -77,8 +77,8 @@ def blocks_can(obs: Observations | TableScan, rules: EdgeRules | None = None) ->
     return small and prod(sorted(cards)[-2:]) <= method.states
 
 
-def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None) -> Method:
-    """Sampling where its foretold cost is bounded and chains move, else blocks.
+def choose_method(obs: Incomplete, rules: EdgeRules | None = None) -> Method:
+    """Sampling where its estimated cost is bounded and chains move, else blocks.
 
     Sampling alone knows interventions, and learns observation models along with the network. A scan is treated as the
     same data in memory.
@@ -89,4 +89,4 @@ def choose_method(obs: Observations | TableScan, rules: EdgeRules | None = None)
         return Blocks()
     alone = obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
-    return Sampling() if alone or foretold_seconds(obs) <= most else Blocks()
+    return Sampling() if alone or estimated_seconds(obs) <= most else Blocks()

@@ -6,9 +6,10 @@ Half of the chains start from what blocks find, so that chains which are stuck d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.inference.methods import Blocks
 from ctbnlearn.learn.chain import Task
@@ -23,7 +24,9 @@ class CoupledStart(NamedTuple):
     rates: list[FloatArray]
 
 
-def coupled_start(data: Any, task: Task, models: Mapping[str, NoiseModel], progress: Progress) -> CoupledStart | None:
+def coupled_start(
+    data: Incomplete, task: Task, models: Mapping[str, NoiseModel], progress: Progress
+) -> CoupledStart | None:
     """The network that blocks find, observation models as they are; None where it is not needed or not to be had."""
     if task.rules.largest == 0 or not blocks_can(data, task.rules) or not chains_stick(data):
         return None

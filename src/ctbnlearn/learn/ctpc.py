@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,10 +20,13 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord
+from ctbnlearn.model.graph import Graph
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.independence import independence_p_value
 from ctbnlearn.structure.parent_sets import enumerate_sets
-from ctbnlearn.structure.problem import EdgeRules, Scoring, typical_rate
+from ctbnlearn.structure.prior import RatePrior
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Variables, typical_rate
 from ctbnlearn.structure.search import SetScorer
 from ctbnlearn.structure.tables import EventTables
 
@@ -78,12 +80,12 @@ class CTPC(FittedNetwork, BaseEstimator):
         *,
         correction: str | None = "bonferroni",
         max_separating: int | None = None,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        rate_prior: Any = "auto",
-        initial_distribution: Any = "learn",
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        rate_prior: RatePrior = "auto",
+        initial_distribution: str | InitialSpec = "learn",
     ) -> None:
         self.alpha = alpha
         self.correction = correction
@@ -95,7 +97,7 @@ class CTPC(FittedNetwork, BaseEstimator):
         self.rate_prior = rate_prior
         self.initial_distribution = initial_distribution
 
-    def fit(self, data: Paths, y: Any = None) -> CTPC:
+    def fit(self, data: Paths, y: object = None) -> CTPC:
         """Learn from complete trajectories.
 
         Parameters

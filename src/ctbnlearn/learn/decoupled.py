@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.table_scan import TableScan
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.errors import ImpossibleEvidenceError
 from ctbnlearn.execute.block_shards import BlockShards
 from ctbnlearn.inference.block_chain import moves
@@ -20,7 +19,7 @@ LONGEST_CELL = 8.0  # typical gaps
 
 
 def fit_decoupled(
-    obs: Observations | TableScan,
+    obs: Incomplete,
     possible: Sequence[BoolArray | None],
     shards: BlockShards | None = None,
     *,
@@ -48,9 +47,7 @@ def fit_decoupled(
     return rates, mean
 
 
-def _expect(
-    evidence: Evidence, obs: Observations | TableScan, rates: Sequence[FloatArray]
-) -> list[tuple[FloatArray, FloatArray]]:
+def _expect(evidence: Evidence, obs: Incomplete, rates: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
     """Expected dwell times (S,) and transitions (S, S) of every node under its own rates (S, S)."""
     out: dict[int, tuple[FloatArray, FloatArray]] = {}
     for card in sorted(set(evidence.cards)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.inference.contract import Expectation
@@ -41,7 +42,7 @@ class DenseBelief(NetworkBelief):
         nodes = tuple(b.with_best_weights() for b in self.update_rates(found.statistics).nodes)
         return replace(self, nodes=nodes, weights=tuple(b.weights for b in nodes))
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All that changes from round to round, by name."""
         return self.node_arrays()
 

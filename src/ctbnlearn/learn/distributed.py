@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.execute.executors import as_workers
 from ctbnlearn.execute.local import Threads
 from ctbnlearn.execute.memory import memory_budget, observations_share, path_bytes, spills
@@ -18,10 +19,13 @@ from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.sampling import Sampled, in_order, make_task, sample
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
+if TYPE_CHECKING:
+    from ctbnlearn.learn.learner import StructureLearner
+
 
 def sampled(
-    learner: Any,
-    data: Any,
+    learner: StructureLearner,
+    data: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
@@ -51,8 +55,8 @@ def sampled(
 
 
 def by_blocks(
-    learner: Any,
-    data: Any,
+    learner: StructureLearner,
+    data: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],

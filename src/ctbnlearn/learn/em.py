@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.observations import Observations
@@ -64,7 +65,7 @@ class EMState:
     n_iter
         Rounds done.
     converged
-        Whether EM has ended by itself.
+        Whether EM has converged.
     moved
         How much the probabilities of the edges into a node moved in the last round, on average over nodes.
     """
@@ -87,7 +88,7 @@ class EMState:
         """How much the last step changed F, up or down."""
         return abs(self.history.objective[-1] - self.history.objective[-2])
 
-    def arrays(self, engine: PathInference) -> dict[str, Any]:
+    def arrays(self, engine: PathInference) -> dict[str, NDArray[Any]]:
         """The numbers of the state by name; whether it has converged, and phases, are not among them."""
         statistics = self.found.statistics
         return {
@@ -115,7 +116,7 @@ class EM:
     schedule
         When to stop.
     learn_initial
-        Whether to estimate the initial distribution (one pseudo-count a state).
+        Whether to estimate the initial distribution (one pseudo-count per state).
     """
 
     obs: Observations

@@ -25,7 +25,7 @@ from ctbnlearn.structure.problem import EdgeRules
 from ctbnlearn.structure.projection import Projection
 from ctbnlearn.structure.tables import Group
 
-MOST_PADDING = 64  # joint states of the parents up to which shapes are padded, so that little is compiled anew
+MOST_PADDING = 64  # joint states of the parents up to which shapes are padded, so that little is recompiled
 
 
 class Families(Protocol):

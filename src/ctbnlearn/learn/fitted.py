@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.noise import ExactStates, NoiseModel, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -20,9 +21,11 @@ from ctbnlearn.inference.methods import Method
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.learn.outcome import FitRecord, result_of
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
-from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.model.initial import InitialDistribution, InitialSpec
+from ctbnlearn.result.history import History
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
+from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import NodeProblem
 
 
@@ -30,11 +33,19 @@ class FittedNetwork:
     """Smoothing, prediction, scoring and saving with the network an estimator has learned."""
 
     network_: CTBN
+    edge_probabilities_: FloatArray
+    parent_sets_: list[ParentSets]
+    parent_set_weights_: list[FloatArray]
     rate_tables_: list[RateTable]
+    history_: History
+    objective_: float
+    converged_: bool
+    n_iter_: int
     inference_: Method | None = None
     noise_: dict[str, NoiseModel]
     noise_parameters_: list[Mapping[str, Any]]
     _record: FitRecord
+    _rate_tables: list[list[RateTable]]
 
     @property
     def result_(self) -> Result:
@@ -42,7 +53,7 @@ class FittedNetwork:
         check_is_fitted(self)
         return result_of(self, self._record)
 
-    def _where(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in ("precision", "device") if hasattr(self, name)}
 
     def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
@@ -83,7 +94,7 @@ class FittedNetwork:
             )
         return self.smooth(obs, times)
 
-    def risk(self, obs: Observations, target: Mapping[str, Any], within: Any) -> FloatArray:
+    def risk(self, obs: Observations, target: Mapping[str, Any], within: ArrayLike) -> FloatArray:
         """Probability that a trajectory reaches a state within a time, given everything seen of it.
 
         Exact on the joint chain where that is small, else by simulation from states drawn at the end of the history:
@@ -121,7 +132,7 @@ class FittedNetwork:
         found, _ = reach(self.network_, self._seen(obs), as_target(target, self.network_.variables), horizons)
         return found if np.ndim(within) else found[:, 0]
 
-    def score(self, data: Observations | Paths | TableScan, y: Any = None) -> float:
+    def score(self, data: Data, y: object = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
         Observations: each given the earlier ones, averaged over the values seen; on the joint chain where it is cheap,
@@ -160,7 +171,7 @@ class FittedNetwork:
 
     def _set_noise(
         self,
-        data: Any,
+        data: Data,
         found: Mapping[str, NoiseModel] | None = None,
         parameters: Sequence[Mapping[str, Any]] = (),
     ) -> None:
@@ -177,7 +188,9 @@ class FittedNetwork:
         tags.input_tags.two_d_array = False
         return tags
 
-    def _set_network(self, variables: Sequence[Variable], tables: Sequence[Sequence[RateTable]], initial: Any) -> None:
+    def _set_network(
+        self, variables: Sequence[Variable], tables: Sequence[Sequence[RateTable]], initial: InitialSpec | None
+    ) -> None:
         """Network and rates from the rates of every node under some parent sets, the set to take first.
 
         `initial` is the initial distribution as `CTBN` takes it.
@@ -208,7 +221,7 @@ def _rates(problem: NodeProblem, number: int, dwell: FloatArray, moves: FloatArr
     return RateTable(parents, shape + seen, rate + dwell, transitions=float(seen.sum()))
 
 
-def given_initial(wanted: Any, variables: Sequence[Variable]) -> list[FloatArray] | None:
+def given_initial(wanted: str | InitialSpec, variables: Sequence[Variable]) -> list[FloatArray] | None:
     """Marginals of a given initial distribution; None where it is to be learned."""
     if isinstance(wanted, str):
         if wanted == "learn":
@@ -223,8 +236,10 @@ def given_initial(wanted: Any, variables: Sequence[Variable]) -> list[FloatArray
     return InitialDistribution.build(variables, wanted).marginals(variables)
 
 
-def learned_initial(wanted: Any, variables: Sequence[Variable], starts: Sequence[FloatArray]) -> Any:
-    """Initial distribution of the network: as given, or from (expected) numbers of starts, one pseudo-count a state."""
+def learned_initial(
+    wanted: str | InitialSpec, variables: Sequence[Variable], starts: Sequence[FloatArray]
+) -> InitialSpec | None:
+    """Initial distribution of the network: as given, or from (expected) starts and one pseudo-count per state."""
     if not isinstance(wanted, str):
         return wanted
     return None if wanted == "uniform" else {v.name: (p + 1) / (p + 1).sum() for v, p in zip(variables, starts)}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.arguments import Seed, whole
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
@@ -22,7 +22,7 @@ from ctbnlearn.learn.repeats import brief_method, check_learner, fit_quietly, qu
 from ctbnlearn.model.ctbn import CTBN
 
 
-def unit_folds(n_units: int, n_folds: int, seed: Any) -> list[IntArray]:
+def unit_folds(n_units: int, n_folds: int, seed: Seed) -> list[IntArray]:
     """Numbers of the units of every fold, at random."""
     option = spoken("n_folds", "--folds")
     if whole(n_folds, option, 2) > n_units:
@@ -31,7 +31,7 @@ def unit_folds(n_units: int, n_folds: int, seed: Any) -> list[IntArray]:
     return [np.sort(order[k::n_folds]) for k in range(n_folds)]
 
 
-def check_foldable(learner: Any, obs: Any, what: str) -> None:
+def check_foldable(learner: object, obs: object, what: str) -> None:
     """Raise unless units of these data can be held out and predicted."""
     check_learner(learner, obs, what)
     if not isinstance(obs, Observations):
@@ -68,7 +68,7 @@ class Forecast:
     later: BoolArray
     log_probability: FloatArray
     labels: FloatArray | None
-    values: Any
+    values: NumberArray
 
 
 def forecast(learner: StructureLearner, obs: Observations, held: IntArray) -> list[Forecast]:
@@ -106,13 +106,15 @@ def first_seen(obs: Observations) -> FloatArray:
     return out
 
 
-def simulated_values(network: CTBN, obs: Observations, series: Sequence[Series], rng: np.random.Generator) -> list[Any]:
+def simulated_values(
+    network: CTBN, obs: Observations, series: Sequence[Series], rng: np.random.Generator
+) -> list[NumberArray | None]:
     """Values of simulated units at the times of the real ones, one variable after the other; None: cannot be drawn."""
     from ctbnlearn.model.simulation import simulate
 
     span = float((obs.end - obs.start).max())
     paths = simulate(network, obs.n_trajectories, horizon=max(span, 1e-12), rng=rng)
-    out: list[Any] = []
+    out: list[NumberArray | None] = []
     for i, s in enumerate(series):
         who = owner(s.offsets)
         codes = paths.lookup(who, s.times - obs.start[who])[:, i]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -23,7 +23,7 @@ from ctbnlearn.learn.dense_belief import DenseBelief
 from ctbnlearn.learn.em import EM, EMState, Schedule
 from ctbnlearn.learn.network_belief import NetworkBelief
 from ctbnlearn.learn.noise_steps import NoiseSteps
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.learn.remaining import rounds_left, seconds_left
 from ctbnlearn.learn.sparse_belief import SparseBelief, most_active_states
 from ctbnlearn.learn.tensor_file import listed, unlisted
@@ -43,7 +43,7 @@ class IncompleteSettings:
     initial_distribution: Sequence[FloatArray] | None  # None: learn it
     precision: str
     device: str
-    seed: Any = None
+    seed: np.random.Generator | None = None
 
 
 def fit_incomplete(
@@ -53,7 +53,7 @@ def fit_incomplete(
     possible: Sequence[BoolArray | None],
     settings: IncompleteSettings,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None = None,
+    callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[EMState, dict[int, FloatArray]]:
     """Run EM to the end and return its last state; of several random starts the one with the largest F.

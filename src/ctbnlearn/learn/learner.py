@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ctbnlearn.arguments import generator
+from ctbnlearn.arguments import Seed, generator
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.files import FilePath
+from ctbnlearn.data.kinds import Data, Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
@@ -25,12 +27,19 @@ from ctbnlearn.learn.complete import fit_complete
 from ctbnlearn.learn.fitted import FittedNetwork, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord, run_settings
 from ctbnlearn.learn.plan import check_settings, make_plan
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress, Watcher
+from ctbnlearn.model.graph import Graph
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.mixture import Mixture
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.prior import ProjectedPrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, exogenous_nodes
+from ctbnlearn.structure.prior import ProjectedPrior, RatePrior, StructurePrior
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, exogenous_nodes
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
+    from ctbnlearn.execute.executors import Executors
+    from ctbnlearn.learn.checkpoint import Checkpoint
 
 
 class StructureLearner(FittedNetwork, BaseEstimator):
@@ -72,13 +81,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
         data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
-        "size": uniform over sizes, then over the sets of a size; "sparse": half a parent a node on average; "flat":
+        "size": uniform over sizes, then over the sets of a size; "sparse": half a parent per node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds
         complexity against a set more than once; the posterior does not, and takes a prior that gives full and empty
         sets the same chance at its word; neither does a shared strength of the rates, which goes with "sparse". Only
         for posterior weights.
     initial_distribution : "learn", "uniform" or mapping
-        Distribution at the start of a trajectory: estimated (one pseudo-count a state), uniform, or given as in `CTBN`.
+        Distribution at the start of a trajectory: estimated (one pseudo-count per state), uniform, or as in `CTBN`.
     precision : {"auto", "float64", "float32"}
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
@@ -88,14 +97,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
-        True: a line a step to standard error. A function is called with a `ProgressEvent` a step; `print` will do.
+        True: one line per step to standard error. A function is called with a `ProgressEvent` per step; `print` works.
         Lines also go to the logger "ctbnlearn" (level INFO).
     callback : callable or None
         Called as callback(iteration, objective) after every round of EM or step of the chains: rounds count from 1 in
         every start, steps by the sweeps made; the objective is that of `history_`. What it returns is ignored; what it
         raises ends the fit, after the checkpoint of that round was written.
     checkpoint : path or None
-        Folder to keep the state in, written anew after every round or step. It takes as much room as the paths in
+        Folder to keep the state in, rewritten after every round or step. It takes as much space as the paths in
         memory. Whenever the run stops, the state of its last whole round is there. Complete data are learned from in
         one pass: nothing is kept.
     resume : bool
@@ -158,9 +167,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     Notes
     -----
     Sampling weighs the sets among up to twelve binary candidates of a node at a time; with more, those of most weight
-    and others drawn anew in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
-    have few joint states (eight binary variables); with more, up to 5,000 sets a node, the paths depend on the parents
-    in sets of noticeable weight only.
+    and others redrawn in every sweep, so that all take part. EM lists all sets as long as the candidates of a node
+    have few joint states (eight binary variables); with more, up to 5,000 sets per node, the paths depend only on the
+    parents in sets of noticeable weight.
 
     A variable that never changes says nothing of what drives it, and is taken as exogenous.
 
@@ -181,26 +190,26 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self,
         max_parents: int | None = None,
         *,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        adjust_for: Any = None,
-        transitions: Any = None,
-        weights: Any = "posterior",
-        inference: Any = "auto",
-        rate_prior: Any = "auto",
-        structure_prior: Any = "auto",
-        initial_distribution: Any = "learn",
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        adjust_for: Variables | None = None,
+        transitions: Transitions | None = None,
+        weights: str | Mixture = "posterior",
+        inference: str | Method = "auto",
+        rate_prior: RatePrior = "auto",
+        structure_prior: StructurePrior = "auto",
+        initial_distribution: str | InitialSpec = "learn",
         precision: str = "auto",
         device: str = "auto",
-        random_state: Any = None,
-        progress: Any = False,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: Seed = None,
+        progress: Watcher = False,
+        callback: Callback | None = None,
+        checkpoint: FilePath | None = None,
         resume: bool = False,
-        executor: Any = None,
-        memory: Any = None,
+        executor: Executors = None,
+        memory: int | float | str | None = None,
         trajectory: str | None = None,
         time: str | None = None,
     ) -> None:
@@ -261,9 +270,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         }
         return cls(**{**settings, **others})
 
-    def fit(
-        self, data: Paths | Observations | TableScan | Any, y: Any = None, *, interventions: Any = None
-    ) -> StructureLearner:
+    def fit(self, data: Data | Table, y: object = None, *, interventions: Table | None = None) -> StructureLearner:
         """Learn from complete or incomplete trajectories.
 
         Parameters
@@ -329,7 +336,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._record = FitRecord.of(self, data, perf_counter() - began)
         return self
 
-    def _read(self, frame: Any) -> Observations:
+    def _read(self, frame: Table) -> Observations:
         """Observations from a data frame whose columns the settings name."""
         if self.trajectory is None and self.time is None:
             raise ParameterError(
@@ -395,10 +402,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         seed = generator(self.random_state, "random_state")
         settings = IncompleteSettings(method, start, self.precision, self.device, seed)
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
             where = Device.find(self.device, self.precision)
-            given = {**run_settings(self), "device": where.kind, "precision": f"{self.precision} ({where.precision})"}
+            given = {
+                **run_settings(self, method),
+                "device": where.kind,
+                "precision": f"{self.precision} ({where.precision})",
+            }
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
             last, draws = fit_incomplete(data, rules, scoring, possible, settings, progress, self.callback, checkpoint)
@@ -419,7 +430,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_sampling(
         self,
-        data: Observations | TableScan,
+        data: Incomplete,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -431,9 +442,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         from ctbnlearn.learn.noise_draws import drawn_parameters, mean_models, parameter_rows
         from ctbnlearn.learn.sampled_tables import rate_tables, weighed_sets
 
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, data, run_settings(self), self.resume)
+            kept = Checkpoint(self.checkpoint, data, run_settings(self, method), self.resume)
         with kept as checkpoint:
             task, found = sampled(self, data, rules, scoring, possible, method, checkpoint, progress)
         draws = drawn_parameters(data, found.records)
@@ -465,7 +476,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
     def _fit_by_blocks(
         self,
-        data: Observations | TableScan,
+        data: Incomplete,
         rules: EdgeRules,
         scoring: Scoring,
         possible: list[BoolArray | None],
@@ -486,9 +497,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 data, agreed = data.with_noise(noise.models), noise.agreed
         here = self.executor is None and isinstance(data, Observations)
         where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
-        kept: Any = nullcontext()
+        kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
-            given = {**run_settings(self), "device": where.kind, "precision": where.precision}
+            given = {**run_settings(self, method), "device": where.kind, "precision": where.precision}
             kept = Checkpoint(self.checkpoint, data, given, self.resume)
         with kept as checkpoint:
             found = by_blocks(self, data, rules, scoring, possible, start, method, where, progress, checkpoint)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.contract import Expectation, PathRates
@@ -50,7 +51,7 @@ class NetworkBelief(abc.ABC):
         """Weights, and rates that go with them, from what an E-step found."""
 
     @abc.abstractmethod
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All that changes from round to round, by name."""
 
     @abc.abstractmethod
@@ -107,7 +108,7 @@ class NetworkBelief(abc.ABC):
         projection = Projection(self.active_parents[node], single, self.cards)
         return projection.gather(statistics.dwell[node]), projection.gather(statistics.transitions[node])
 
-    def node_arrays(self) -> dict[str, Any]:
+    def node_arrays(self) -> dict[str, NDArray[Any]]:
         """The numbers in the beliefs of the nodes, by name."""
         return {
             **listed("belief/weights", (b.weights for b in self.nodes)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ctbnlearn.arguments import Seed
 from ctbnlearn.arrays import BoolArray
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.observations import Observations
@@ -21,6 +22,7 @@ from ctbnlearn.learn.noise_draws import (
 )
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.learn.sampling import in_order, make_task, sample
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 CHAINS = Sampling(chains=2, sweeps=400)
@@ -42,8 +44,8 @@ def learn_noise(
     data: Observations,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
-    initial: Any,
-    random_state: Any,
+    initial: str | InitialSpec,
+    random_state: Seed,
     progress: Progress,
 ) -> Measured | None:
     """Learn the observation models of the data that are to be learned; None where there are none."""

@@ -1,7 +1,7 @@
 """Observation models that are learned: one more Gibbs step of a chain, and what its draws say in the end.
 
 Given the paths, the values of a variable and the states they were seen in add up to statistics, a sum over
-trajectories; given those, the model draws its parameters and the likelihoods of that variable are written anew.
+trajectories; given those, the model draws its parameters and the likelihoods of that variable are recomputed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, NumberArray, WordArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, table_rows
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.inference.path_state import Paths, Seen, states_seen
+from ctbnlearn.learn.trail import NodeRecord
 from ctbnlearn.streams import uniform
 
 LEVEL = 0.95  # of intervals
@@ -25,16 +27,16 @@ class LearnedValues(NamedTuple):
     """Observation models with parameters to learn, and the values seen through them, by number of the variable."""
 
     models: dict[int, LearnedNoise]
-    values: dict[int, NDArray[Any]]
+    values: dict[int, NumberArray]
 
     @classmethod
-    def of(cls, data: Any) -> LearnedValues:
+    def of(cls, data: Incomplete) -> LearnedValues:
         """Those of some observations."""
         models = learned_models(data)
-        return cls(models, {i: data.series[i].values for i in models})
+        return cls(models, {i: data.series[i].values for i in models} if isinstance(data, Observations) else {})
 
 
-def learned_models(obs: Any) -> dict[int, LearnedNoise]:
+def learned_models(obs: Incomplete) -> dict[int, LearnedNoise]:
     """Observation models with parameters to learn, by number of the variable; none in a scan, which is read first."""
     if not isinstance(obs, Observations):
         return {}
@@ -61,7 +63,7 @@ class NoiseDraws:
         states = states_seen(self.seen, paths, node)
         return self.models[node].sums(self._values[node], np.eye(int(self.seen.cards[node]))[states])
 
-    def step(self, paths: Paths, random: Any) -> None:
+    def step(self, paths: Paths, random: WordArray) -> None:
         """Draw all parameters given the paths."""
         if not self.models:
             return
@@ -89,13 +91,13 @@ class NoiseDraws:
         """The parameters by name, for a checkpoint."""
         return {f"noise/{i}": model.parameters() for i, model in self.models.items()}
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         for i, model in self.models.items():
             self._put(i, model.with_parameters(np.asarray(arrays[f"noise/{i}"])))
 
 
-def mean_models(obs: Any, draws: Mapping[int, FloatArray]) -> dict[str, NoiseModel]:
+def mean_models(obs: Incomplete, draws: Mapping[int, FloatArray]) -> dict[str, NoiseModel]:
     """The learned models at the means of their drawn parameters, each (n_draws, n_parameters)."""
     models = learned_models(obs)
     return {obs.names[i]: models[i].with_parameters(draws[i].mean(0)).fixed() for i in models}
@@ -111,7 +113,7 @@ def scale_reduction(draws: Mapping[int, FloatArray], chains: int) -> float:
     return out
 
 
-def parameter_rows(obs: Any, draws: Mapping[int, FloatArray]) -> list[Mapping[str, Any]]:
+def parameter_rows(obs: Incomplete, draws: Mapping[int, FloatArray]) -> list[Mapping[str, Any]]:
     """Learned parameters with 95 % intervals from draws, one row each."""
     rows: list[Mapping[str, Any]] = []
     for i, model in learned_models(obs).items():
@@ -121,6 +123,6 @@ def parameter_rows(obs: Any, draws: Mapping[int, FloatArray]) -> list[Mapping[st
     return rows
 
 
-def drawn_parameters(obs: Any, records: Sequence[Sequence[Any]]) -> dict[int, FloatArray]:
+def drawn_parameters(obs: Incomplete, records: Sequence[Sequence[NodeRecord]]) -> dict[int, FloatArray]:
     """Parameters in the sweeps that chains kept, by number of the variable: (n_sweeps, n_parameters)."""
     return {i: np.stack([record[i].noise for record in records]) for i in learned_models(obs)}

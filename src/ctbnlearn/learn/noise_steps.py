@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.noise.model import LearnedNoise
@@ -61,7 +62,7 @@ class NoiseSteps:
         """The parameters by name, for a checkpoint."""
         return {f"noise/{i}": model.parameters() for i, model in self.models.items()}
 
-    def restore(self, engine: PathInference, arrays: Mapping[str, Any]) -> None:
+    def restore(self, engine: PathInference, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `arrays` gave."""
         if self.models:
             kept = {i: m.with_parameters(np.asarray(arrays[f"noise/{i}"])) for i, m in self.models.items()}

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.noise.saved import KINDS
-from ctbnlearn.data.observations import Observations
-from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.inference.methods import Iterated, Sampling
+from ctbnlearn.inference.methods import Iterated, Method, Sampling
 from ctbnlearn.result.manifest import build_manifest, describe, plain, some
 from ctbnlearn.result.result import Result
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ctbnlearn.learn.fitted import FittedNetwork
+    from ctbnlearn.learn.learner import StructureLearner
 
 # on what is learned from given data
 WITHOUT_EFFECT = ("callback", "progress", "checkpoint", "resume", "executor", "memory", "trajectory", "time")
 
 
-def run_settings(learner: Any) -> dict[str, Any]:
-    """Parameters on which every round of EM, or every sweep, depends."""
+def run_settings(learner: StructureLearner, method: Method) -> dict[str, Any]:
+    """Parameters on which every round of EM, or every sweep, depends; `method` is how it infers paths."""
     settings = {key: value for key, value in learner.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
-    method = learner.inference_
     settings["inference"] = method.identity()
     drawn = isinstance(method, Sampling) or (isinstance(method, Iterated) and method.initial == "random")
     if not drawn or isinstance(learner.random_state, np.random.Generator):
@@ -40,14 +43,14 @@ class FitRecord:
     seconds: float
 
     @classmethod
-    def of(cls, learner: Any, data: Paths | Observations | TableScan, seconds: float) -> FitRecord:
+    def of(cls, learner: BaseEstimator, data: Data, seconds: float) -> FitRecord:
         """Note down the data and the settings of a fit that has just ended."""
         given = learner.get_params(deep=False)
         settings = {key: plain(value) for key, value in given.items() if key not in WITHOUT_EFFECT}
         return cls(describe(data), settings, seconds)
 
 
-def result_of(learner: Any, record: FitRecord) -> Result:
+def result_of(learner: FittedNetwork, record: FitRecord) -> Result:
     """Everything a fitted learner found."""
     result = Result(
         learner.network_,

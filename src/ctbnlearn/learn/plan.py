@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ctbnlearn.arguments import generator, one_of
 from ctbnlearn.arrays import BoolArray
 from ctbnlearn.data.constant import never_changing
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Method, Sampling, Star, as_method
@@ -17,6 +18,10 @@ from ctbnlearn.learn.limits import check_rates
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.mixture import Mixture, as_mixture
 from ctbnlearn.structure.problem import EdgeRules, check_transitions
+
+if TYPE_CHECKING:
+    from ctbnlearn.learn.learner import StructureLearner
+    from ctbnlearn.learn.sem import StructuralEM
 
 
 class Plan(NamedTuple):
@@ -28,7 +33,7 @@ class Plan(NamedTuple):
     mixture: Mixture | None
 
 
-def make_plan(learner: Any, data: Any) -> Plan:
+def make_plan(learner: StructureLearner, data: Data) -> Plan:
     """Check the settings of a learner, alone and against the data, and choose what they leave open."""
     method, mixture = check_settings(learner)
     rules = EdgeRules.build(
@@ -50,7 +55,7 @@ def make_plan(learner: Any, data: Any) -> Plan:
     return Plan(rules, possible, method, mixture)
 
 
-def check_settings(learner: Any) -> tuple[Method | None, Mixture | None]:
+def check_settings(learner: StructureLearner) -> tuple[Method | None, Mixture | None]:
     """Check the settings that do not depend on the data; returns method and mixture weights, if any."""
     method, mixture = as_method(learner.inference), as_mixture(learner.weights)
     if isinstance(method, (Sampling, Blocks)) and mixture is not None:
@@ -67,8 +72,8 @@ def check_settings(learner: Any) -> tuple[Method | None, Mixture | None]:
     return method, mixture
 
 
-def check_run(learner: Any) -> None:
-    """Check where a learner works, and whom it tells."""
+def check_run(learner: StructureLearner | StructuralEM) -> None:
+    """Check a learner's precision, device, progress and callback."""
     one_of(learner.precision, "precision", ("auto", "float64", "float32"))
     one_of(learner.device, "device", ("auto", "cpu", "gpu"))
     Progress(learner.progress)

@@ -1,4 +1,4 @@
-"""Word of what long work is doing: one event a step, to the log, and to whoever asked for it."""
+"""Progress of long work: one event per step, to the log and to a function if one is given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.learn.remaining import Countdown, about
@@ -59,6 +59,10 @@ class ProgressEvent:
         return f"{self.seconds:7.1f} s  {self.text}"
 
 
+Watcher: TypeAlias = bool | Callable[[ProgressEvent], object]
+Callback: TypeAlias = Callable[[int, float], object]  # of the round or sweep, and the objective
+
+
 class Progress:
     """Tells events.
 
@@ -68,21 +72,21 @@ class Progress:
         False: they go to the log alone (level INFO). True: to standard error, too. A function: it is called with each.
     """
 
-    def __init__(self, wanted: Any = False) -> None:
+    def __init__(self, wanted: Watcher = False) -> None:
         if not isinstance(wanted, bool) and not callable(wanted):
             raise ParameterError(f"progress must be True, False or a function of one ProgressEvent, not {wanted!r}")
-        self._tell: Callable[[ProgressEvent], Any] | None = _to_stderr if wanted is True else (wanted or None)
+        self._tell: Callable[[ProgressEvent], object] | None = _to_stderr if wanted is True else (wanted or None)
         self._began = time.perf_counter()
         self._counting, self._countdown = "", Countdown()
 
     def tell(self, phase: Phase, message: str) -> None:
-        """Tell what begins, or is worth a remark."""
+        """Report what begins, or a remark."""
         self._pass_on(ProgressEvent(phase, message, self.seconds))
 
     def count(
         self, phase: Phase, message: str, done: int, total: int, left: float | None = None, at_most: bool = False
     ) -> None:
-        """Tell of a step that is counted, with an estimate of the seconds left; what is told of them does not jump."""
+        """Report a counted step with an estimate of the seconds left, smoothed so that it does not jump."""
         if phase != self._counting or done <= 1:
             self._counting, self._countdown = phase, Countdown()
         left = 0.0 if done == total else self._countdown.shown(left, self.seconds)

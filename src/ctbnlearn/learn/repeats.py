@@ -14,14 +14,14 @@ import numpy as np
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.inference.methods import Blocks, Sampling
+from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.plan import make_plan
 
 BRIEF = Sampling(chains=2, sweeps=300)  # of one of many fits, whose average is wanted
 
 
-def brief_method(learner: StructureLearner, data: Paths | Observations) -> Any:
+def brief_method(learner: StructureLearner, data: Paths | Observations) -> str | Method:
     """How one of many fits infers paths: as the learner does, but sampling with few sweeps unless it has its own."""
     if isinstance(data, Paths) or learner.weights != "posterior":
         return learner.inference
@@ -38,14 +38,14 @@ def quiet_copy(learner: StructureLearner, **changes: Any) -> StructureLearner:
 
 
 def fit_quietly(learner: StructureLearner, data: Paths | Observations) -> StructureLearner:
-    """Fit one of many: that it has not converged is no news, as its error is averaged out."""
+    """Fit one of many without warnings: errors average out, converged or not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return learner.fit(data)
 
 
-def resampled(data: Any, rng: np.random.Generator) -> Any:
-    """As many units as there are, drawn with replacement; their ids are counted anew."""
+def resampled(data: Paths | Observations, rng: np.random.Generator) -> Paths | Observations:
+    """As many units as there are, drawn with replacement; they are renumbered."""
     drawn = data.select(rng.integers(0, data.n_trajectories, data.n_trajectories))
     return replace(drawn, ids=range(data.n_trajectories))
 
@@ -62,7 +62,7 @@ def side_by_side(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], job
             yield running[done], done.result()
 
 
-def check_learner(learner: Any, data: Any, what: str) -> None:
+def check_learner(learner: object, data: object, what: str) -> None:
     """Raise unless there are a StructureLearner and units enough."""
     if not isinstance(learner, StructureLearner):
         raise ParameterError(f"{what} needs a StructureLearner, not {type(learner).__name__}")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
@@ -22,7 +23,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.reach import Target, reach
 from ctbnlearn.learn.folds import check_foldable, first_seen, fit_apart, unit_folds
 from ctbnlearn.learn.learner import StructureLearner
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Progress, Watcher
 from ctbnlearn.learn.repeats import quiet_copy, side_by_side
 from ctbnlearn.learn.targets import as_horizons, as_target
 
@@ -31,12 +32,12 @@ def check_risk(
     learner: StructureLearner,
     obs: Observations,
     target: Mapping[str, Any],
-    within: Any,
+    within: ArrayLike,
     *,
     n_folds: int = 5,
     random_state: int = 0,
     jobs: int = 1,
-    progress: Any = False,
+    progress: Watcher = False,
 ) -> list[dict[str, Any]]:
     """Area under the ROC curve and Brier score of the risks of units that were held out.
 

@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
+from ctbnlearn.arguments import Seed
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.execute.local import Threads
@@ -46,18 +48,18 @@ from ctbnlearn.learn.mixing import (
     standard_error,
 )
 from ctbnlearn.learn.noise_draws import LearnedValues, drawn_parameters, mean_models
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
-from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.model.initial import InitialDistribution, InitialSpec
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
-SETTLE_SECONDS = 0.25  # foretold time in which there may be more than the fewest: few data need more, and are fast
+SETTLE_SECONDS = 0.25  # estimated time for more than the fewest sweeps: few data need more, and are fast
 LEAST_SWEEPS = 100  # of every chain before they may agree
 STUBBORN = 0.005  # share of pairs on which chains may differ by twice as much
 PATIENCE = 1000  # sweeps from which on all may, if their average is as precise as that of chains which agree
-CHAIN_SECONDS = 60.0  # foretold time of a chain that sweeps=None allows
+CHAIN_SECONDS = 60.0  # estimated time of a chain that sweeps=None allows
 MOST_SWEEPS = 10_000
 MOST_EXACT = 512  # joint states up to which evidence is worked out
 MIXED = 1.1  # potential scale reduction of rates from which on chains have not mixed
@@ -136,11 +138,11 @@ class Run:
 
 
 def make_task(
-    data: Any,
+    data: Incomplete,
     rules: EdgeRules,
     scoring: Scoring,
     possible: Sequence[BoolArray | None],
-    initial: Any,
+    initial: str | InitialSpec,
     workers: Workers | None = None,
     limit: int = 1 << 62,
 ) -> Task:
@@ -170,7 +172,7 @@ def make_task(
     return Task(data.variables, data.ids, found, seen, noise, shards, rules, scoring, possible, start)
 
 
-def in_order(data: Any) -> Any:
+def in_order(data: Incomplete) -> Incomplete:
     """Data with the trajectories in the order of their names: the answer must not depend on that of a table."""
     order = canonical_order(data.ids) if isinstance(data, Observations) else None
     return data if order is None else data.select(order)
@@ -184,12 +186,12 @@ def budget(settings: Sampling, sweep: float) -> int:
 
 
 def sample(
-    data: Any,
+    data: Incomplete,
     task: Task,
     settings: Sampling,
-    random_state: Any,
+    random_state: Seed,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None = None,
+    callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
     workers: Workers | None = None,
 ) -> Sampled:
@@ -222,12 +224,12 @@ def sample(
 
 
 def run_chains(
-    data: Any,
+    data: Incomplete,
     task: Task,
     settings: Sampling,
-    seed: Any,
+    seed: np.random.SeedSequence,
     progress: Progress,
-    callback: Callable[[int, float], Any] | None = None,
+    callback: Callback | None = None,
     saved: Mapping[str, Any] | None = None,
     keep: Callable[[Run], None] | None = None,
     workers: Workers | None = None,
@@ -312,7 +314,7 @@ def agree(trails: Sequence[Trail], agreement: float) -> bool:
     return bool(far.sum() <= STUBBORN * len(apart) * (len(apart) - 1) and apart.max(initial=0.0) <= 2 * agreement)
 
 
-def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, data: Any) -> None:
+def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, data: Incomplete) -> None:
     """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.tell("start", f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
@@ -336,7 +338,7 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     steps.run(run.chains, "screen")
 
 
-def leave_behind(run: Run, data: Any, progress: Progress) -> None:
+def leave_behind(run: Run, data: Incomplete, progress: Progress) -> None:
     """Let chains whose network has far less evidence go on from the one that has most."""
     task = run.chains[0].task
     if prod(task.cards) > MOST_EXACT or data.interventions is not None:
@@ -344,7 +346,7 @@ def leave_behind(run: Run, data: Any, progress: Progress) -> None:
     networks = [tuple(commonest([trail], i) for i in range(len(task.cards))) for trail in run.trails]
     if len(set(networks)) == 1:
         return
-    values: dict[Any, float] = {}
+    values: dict[tuple[tuple[int, ...], ...], float] = {}
     late = [r for trail in run.trails for r in trail.records[-max(1, len(trail) // 4) :]]
     models = mean_models(data, drawn_parameters(data, late))  # the same for all
     seen = data.with_noise(models) if models else data
@@ -362,7 +364,7 @@ def leave_behind(run: Run, data: Any, progress: Progress) -> None:
             run.trails[c] = run.trails[best].copy()
 
 
-def network_evidence(data: Any, task: Task, trail: Trail, mean_rates: FloatArray) -> float:
+def network_evidence(data: Incomplete, task: Task, trail: Trail, mean_rates: FloatArray) -> float:
     """Log evidence of the network a chain holds, its posterior of the rates taken as log-normal.
 
     `data` are seen through known models; where some are learned, evidence is given those.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,9 +18,12 @@ from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.node_search import search_nodes
 from ctbnlearn.learn.outcome import FitRecord
+from ctbnlearn.model.graph import Graph
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.parent_sets import ParentSets
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions
+from ctbnlearn.structure.prior import RatePrior, StructurePrior
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, check_transitions
 from ctbnlearn.structure.search import LOOKAHEAD, NEAR, Members, SetScorer, climb, tabu
 
 
@@ -28,14 +31,14 @@ class _Search(FittedNetwork, BaseEstimator, ABC):
     """What the searches share; see `HillClimb`."""
 
     max_parents: int | None
-    candidates: Any
-    forbidden: Any
-    required: Any
-    exogenous: Any
-    transitions: Any
-    rate_prior: Any
-    structure_prior: Any
-    initial_distribution: Any
+    candidates: Graph | None
+    forbidden: Graph | None
+    required: Graph | None
+    exogenous: Variables | None
+    transitions: Transitions | None
+    rate_prior: RatePrior
+    structure_prior: StructurePrior
+    initial_distribution: str | InitialSpec
     n_near: int
     n_jobs: int | None
 
@@ -47,7 +50,7 @@ class _Search(FittedNetwork, BaseEstimator, ABC):
     def _check(self) -> None:
         """Raise where a parameter of the search is wrong."""
 
-    def fit(self, data: Paths, y: Any = None) -> Any:
+    def fit(self, data: Paths, y: object = None) -> Self:
         """Learn from complete trajectories.
 
         Parameters
@@ -149,15 +152,15 @@ class HillClimb(_Search):
         self,
         max_parents: int | None = None,
         *,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        transitions: Any = None,
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        transitions: Transitions | None = None,
         lookahead: int = LOOKAHEAD,
-        rate_prior: Any = "auto",
-        structure_prior: Any = "auto",
-        initial_distribution: Any = "learn",
+        rate_prior: RatePrior = "auto",
+        structure_prior: StructurePrior = "auto",
+        initial_distribution: str | InitialSpec = "learn",
         n_near: int = NEAR,
         n_jobs: int | None = None,
     ) -> None:
@@ -218,16 +221,16 @@ class Tabu(_Search):
         self,
         max_parents: int | None = None,
         *,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        transitions: Any = None,
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        transitions: Transitions | None = None,
         tenure: int = 10,
         patience: int = 10,
-        rate_prior: Any = "auto",
-        structure_prior: Any = "auto",
-        initial_distribution: Any = "learn",
+        rate_prior: RatePrior = "auto",
+        structure_prior: StructurePrior = "auto",
+        initial_distribution: str | InitialSpec = "learn",
         n_near: int = NEAR,
         n_jobs: int | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,11 +30,13 @@ from ctbnlearn.inference.statistics import count_statistics
 from ctbnlearn.learn.fitted import FittedNetwork, check_allowed, given_initial, learned_initial, tables_of
 from ctbnlearn.learn.outcome import FitRecord
 from ctbnlearn.learn.plan import check_run
-from ctbnlearn.learn.progress import Progress
+from ctbnlearn.learn.progress import Callback, Progress, Watcher
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import Graph, as_adjacency
+from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
-from ctbnlearn.structure.problem import EdgeRules, Scoring, check_transitions, typical_rate
+from ctbnlearn.structure.prior import RatePrior, StructurePrior
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, check_transitions, typical_rate
 from ctbnlearn.structure.search import SetScorer, climb, edge_grades
 from ctbnlearn.structure.tables import tables_for
 
@@ -102,23 +104,23 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self,
         max_parents: int | None = None,
         *,
-        candidates: Any = None,
-        forbidden: Any = None,
-        required: Any = None,
-        exogenous: Any = None,
-        transitions: Any = None,
-        inference: Any = "auto",
-        rate_prior: Any = "auto",
-        structure_prior: Any = "auto",
-        initial: Any = None,
-        initial_distribution: Any = "learn",
+        candidates: Graph | None = None,
+        forbidden: Graph | None = None,
+        required: Graph | None = None,
+        exogenous: Variables | None = None,
+        transitions: Transitions | None = None,
+        inference: str | Method = "auto",
+        rate_prior: RatePrior = "auto",
+        structure_prior: StructurePrior = "auto",
+        initial: Graph | None = None,
+        initial_distribution: str | InitialSpec = "learn",
         max_iter: int = 20,
         max_inner: int = 3,
         tol: float = 5e-3,
         precision: str = "auto",
         device: str = "auto",
-        progress: Any = False,
-        callback: Any = None,
+        progress: Watcher = False,
+        callback: Callback | None = None,
     ) -> None:
         self.max_parents = max_parents
         self.candidates = candidates
@@ -139,7 +141,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         self.progress = progress
         self.callback = callback
 
-    def fit(self, data: Paths | Observations, y: Any = None) -> StructuralEM:
+    def fit(self, data: Paths | Observations, y: object = None) -> StructuralEM:
         """Learn from complete or incomplete trajectories.
 
         Parameters

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.contract import Expectation
@@ -77,7 +78,7 @@ class SparseBelief(NetworkBelief):
         add_rows(self.engine.rows(found.paths), moments)
         return (list(m.groups(problem.sets)) for m, problem in zip(moments, self.problems))
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All that changes from round to round, by name."""
         parents = (np.array(parents, np.int64) for parents in self.active_parents)
         return {

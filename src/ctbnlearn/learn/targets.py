@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.messages import named, shown
@@ -14,7 +15,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.interface import spoken
 
 
-def as_target(target: Any, variables: Sequence[Variable]) -> dict[int, BoolArray]:
+def as_target(target: Mapping[str, Any], variables: Sequence[Variable]) -> dict[int, BoolArray]:
     """Variable number -> which of its states count, from {name: state or list of states}.
 
     Examples
@@ -43,7 +44,7 @@ def as_target(target: Any, variables: Sequence[Variable]) -> dict[int, BoolArray
     return out
 
 
-def _state(variable: Variable, label: Any) -> int:
+def _state(variable: Variable, label: object) -> int:
     """Number of a state by its label, or by its text, as the command line has it."""
     if label in variable.states:
         return variable.states.index(label)
@@ -55,7 +56,7 @@ def _state(variable: Variable, label: Any) -> int:
     )
 
 
-def as_horizons(within: Any) -> FloatArray:
+def as_horizons(within: ArrayLike) -> FloatArray:
     """Times to look ahead (m,), checked: finite and positive."""
     try:
         times = np.atleast_1d(np.asarray(within, float))

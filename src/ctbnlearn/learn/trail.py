@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 
 MOST = 128
 
@@ -27,7 +27,7 @@ class NodeRecord(NamedTuple):
     dwell: FloatArray
     moves: FloatArray
     starts: FloatArray
-    sets: NDArray[Any]  # (k, most parents), filled up with -1
+    sets: IntArray  # (k, most parents), filled up with -1
     weights: FloatArray
     noise: FloatArray
 
@@ -83,12 +83,12 @@ class Trail:
         return slice(len(self) // 3, len(self))
 
     def copy(self) -> Trail:
-        """The same trail, to go on by itself."""
+        """A copy that goes on independently."""
         out = Trail(self.length)
         out.edges, out.evidence, out.records = list(self.edges), list(self.evidence), list(self.records)
         return out
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it, by name; ragged parts are laid one after another."""
         flat = [node for record in self.records for node in record]
         return {
@@ -108,7 +108,7 @@ class Trail:
         }
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, Any], cards: Sequence[int]) -> Trail:
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], cards: Sequence[int]) -> Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.files import as_path, read_bytes
 from ctbnlearn.data.messages import first_line
-from ctbnlearn.data.variables import Variable, as_variables
+from ctbnlearn.data.variables import Variable, VariableSpec, as_variables
 from ctbnlearn.errors import CtbnlearnError, ModelError
-from ctbnlearn.model.initial import InitialDistribution
+from ctbnlearn.model.initial import InitialDistribution, InitialSpec
 from ctbnlearn.notebook import page_part
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ class CTBN:
 
     def __init__(
         self,
-        variables: Any,
+        variables: VariableSpec,
         parents: Mapping[str, Sequence[str]] | None,
-        rates: Mapping[str, Any],
-        initial: Any = None,
+        rates: Mapping[str, ArrayLike],
+        initial: InitialSpec | InitialDistribution | None = None,
     ) -> None:
         self.variables: tuple[Variable, ...] = as_variables(variables)
         self._index = {v.name: i for i, v in enumerate(self.variables)}
@@ -103,7 +104,7 @@ class CTBN:
             raise ModelError(f"{child!r} names a parent twice: {list(names)}")
         return tuple(self._index[name] for name in names)
 
-    def _checked_cim(self, i: int, rates: Mapping[str, Any]) -> FloatArray:
+    def _checked_cim(self, i: int, rates: Mapping[str, ArrayLike]) -> FloatArray:
         v, cards = self.variables[i], [self.variables[j].n_states for j in self.parents[i]]
         if v.name not in rates:
             raise ModelError(f"rates of {v.name!r} are missing")

@@ -1,15 +1,30 @@
-"""Graphs as people give them: a CTBN, a networkx DiGraph, a 0/1 matrix, or a list of named edges."""
+"""Graphs as users give them: a CTBN, a networkx DiGraph, a 0/1 matrix, or a list of named edges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
+
+
+class DirectedGraph(Protocol):
+    """What is used of a networkx DiGraph."""
+
+    nodes: Any
+    edges: Any
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+
+
+# what `candidates`, `forbidden`, `required` and `truth` may be; as_adjacency checks it
+Graph: TypeAlias = CTBN | DirectedGraph | ArrayLike | Iterable[tuple[str, str]]
 
 
 def as_adjacency(graph: Any, names: Sequence[str], what: str = "graph") -> BoolArray:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ModelError
+
+InitialSpec: TypeAlias = Mapping[str, ArrayLike | tuple[Sequence[str], ArrayLike]]  # see `InitialDistribution.build`
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,9 @@ class InitialDistribution:
         return not any(self.given)
 
     @classmethod
-    def build(cls, variables: Sequence[Variable], spec: Any = None) -> InitialDistribution:
+    def build(
+        cls, variables: Sequence[Variable], spec: InitialSpec | InitialDistribution | None = None
+    ) -> InitialDistribution:
         """From None (uniform) or a mapping: name -> vector, or name -> (names it depends on, table)."""
         if isinstance(spec, InitialDistribution):
             return spec
@@ -93,26 +97,26 @@ class InitialDistribution:
             out.append(np.asarray(np.bincount(column[i], p, cards[i]), float))
         return out
 
-    def probability(self, digits: Mapping[int, Any], cards: Sequence[int], nodes: Sequence[int]) -> FloatArray:
+    def probability(self, digits: Mapping[int, IntArray], cards: Sequence[int], nodes: Sequence[int]) -> FloatArray:
         """Product of the tables of `nodes` at given state codes (arrays of equal length)."""
         p = np.ones(len(next(iter(digits.values()))))
         for j in nodes:
             p *= self.tables[j][self.row(j, digits, cards), digits[j]]
         return p
 
-    def row(self, node: int, digits: Mapping[int, Any] | NDArray[Any], cards: Sequence[int]) -> Any:
+    def row(self, node: int, digits: Mapping[int, IntArray] | IntArray, cards: Sequence[int]) -> IntArray | int:
         """Row of a node's table for given state codes."""
-        row: Any = 0
+        row: IntArray | int = 0
         for g in self.given[node]:
             row = row * cards[g] + np.asarray(digits[g], np.int64)
         return row
 
 
-def _all_text(names: Any) -> bool:
+def _all_text(names: object) -> bool:
     return isinstance(names, (list, tuple)) and all(isinstance(n, str) for n in names)
 
 
-def _table(entry: Any, name: str) -> FloatArray:
+def _table(entry: ArrayLike, name: str) -> FloatArray:
     try:
         table = np.asarray(entry, float)
     except (TypeError, ValueError):

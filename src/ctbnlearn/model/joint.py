@@ -2,7 +2,7 @@
 
 Joint states are numbered in C order (the last variable varies fastest). The generator is kept by its
 structure: from a joint state only one variable moves at a time, so each state has sum_i (S_i - 1)
-neighbours, and a sparse matrix with as many entries a row is all that is ever built.
+neighbours, and only a sparse matrix with as many entries per row is built.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ModelError
 from ctbnlearn.model.ctbn import CTBN
+from ctbnlearn.model.initial import InitialDistribution
 
 MAX_STATES = 1 << 22
 
@@ -39,25 +41,49 @@ class Generator:
     """
 
     states: IntArray
-    matrix: Any
+    matrix: sparse.csr_matrix
     rate: float
     moves: tuple[tuple[int, IntArray, IntArray], ...]
 
     @cached_property
-    def uniformised(self) -> Any:
+    def uniformised(self) -> sparse.csr_matrix:
         """P = I + matrix / rate."""
         return (sparse.identity(len(self.states), format="csr") + self.matrix / self.rate).tocsr()
 
     @cached_property
-    def uniformised_transposed(self) -> Any:
+    def uniformised_transposed(self) -> sparse.csr_matrix:
         """P transposed, by rows."""
         return self.uniformised.T.tocsr()
+
+
+class Chain(Protocol):
+    """What is used of a CTBN; rows of the matrices may sum to less than zero, so that probability is lost."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables."""
+
+    @property
+    def n_states(self) -> tuple[int, ...]:
+        """Number of states of every variable."""
+
+    @property
+    def parents(self) -> Sequence[tuple[int, ...]]:
+        """Parents of every variable, by number."""
+
+    @property
+    def cims(self) -> Sequence[FloatArray]:
+        """Per variable its intensity matrices (U, S, S), joint states of the parents in C order."""
+
+    @property
+    def initial(self) -> InitialDistribution:
+        """Distribution at the start."""
 
 
 class JointSpace:
     """Joint states of a network, with the digits and parent states of every one of them."""
 
-    def __init__(self, network: CTBN) -> None:
+    def __init__(self, network: Chain) -> None:
         size = float(np.prod([float(c) for c in network.n_states]))
         if size > MAX_STATES:
             raise ModelError(
@@ -137,7 +163,7 @@ class JointSpace:
         return Generator(states, matrix, float(leaving.max()), tuple(moves))
 
 
-def amalgamate(network: CTBN) -> Any:
+def amalgamate(network: CTBN) -> sparse.csr_matrix:
     """Sparse generator (n, n) of the joint chain, states in C order of the variables.
 
     Parameters

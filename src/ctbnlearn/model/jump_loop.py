@@ -1,18 +1,18 @@
 """The compiled loop of the simulator: Gillespie's direct method over a tree of exit rates.
 
 The leaves of a binary tree hold the exit rates of the nodes, every inner place the sum of the two below it. A jump
-descends from the root to the node that jumps, then sets the leaves of that node and of its children, and computes the
-sums above them anew from the two places below: O(log N) for each, and no drift, because a sum is a function of the
+descends from the root to the node that jumps, then sets the leaves of that node and of its children, and recomputes
+the sums above them from the two places below: O(log N) for each, and no drift, because a sum is a function of the
 leaves alone. Importing this module loads numba.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.model.ctbn import CTBN
 from ctbnlearn.streams import compiled, exponential, uniform
@@ -40,19 +40,19 @@ class Tables(NamedTuple):
         Row r of the initial table of node i, cumulated, begins at start_share[start_base[i] + cards[i] * r].
     """
 
-    cards: NDArray[Any]
-    first_cell: NDArray[Any]
-    exit: NDArray[Any]
-    share_base: NDArray[Any]
-    share: NDArray[Any]
-    child_offsets: NDArray[Any]
-    children: NDArray[Any]
-    strides: NDArray[Any]
-    start_order: NDArray[Any]
-    given_offsets: NDArray[Any]
-    given: NDArray[Any]
-    start_base: NDArray[Any]
-    start_share: NDArray[Any]
+    cards: IntArray
+    first_cell: IntArray
+    exit: FloatArray
+    share_base: IntArray
+    share: FloatArray
+    child_offsets: IntArray
+    children: IntArray
+    strides: IntArray
+    start_order: IntArray
+    given_offsets: IntArray
+    given: IntArray
+    start_base: IntArray
+    start_share: FloatArray
 
 
 class Work(NamedTuple):
@@ -70,11 +70,11 @@ class Work(NamedTuple):
         Time of the last jump.
     """
 
-    states: NDArray[Any]
-    cells: NDArray[Any]
-    tree: NDArray[Any]
-    place: NDArray[Any]
-    clock: NDArray[Any]
+    states: IntArray
+    cells: IntArray
+    tree: FloatArray
+    place: IntArray
+    clock: FloatArray
 
 
 def make_tables(network: CTBN) -> Tables:
@@ -119,12 +119,12 @@ def make_work(tables: Tables) -> Work:
     return Work(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(2 * size), np.array([0, -1]), np.zeros(1))
 
 
-def _starts(counts: list[int]) -> NDArray[Any]:
+def _starts(counts: list[int]) -> IntArray:
     return offsets_from_counts(np.array(counts))[:-1]
 
 
 @compiled
-def _cumulate(weights: Any, cards: Any, n_rows: Any, skip_own: bool) -> Any:
+def _cumulate(weights: FloatArray, cards: IntArray, n_rows: IntArray, skip_own: bool) -> FloatArray:
     """Turn rows of weights into cumulative shares in place, without the own state if skipped; returns the sums."""
     sums = np.empty(n_rows.sum())
     at = cell = 0
@@ -145,7 +145,7 @@ def _cumulate(weights: Any, cards: Any, n_rows: Any, skip_own: bool) -> Any:
 
 
 @compiled
-def _draw(s: Any, share: Any, at: int, card: int) -> int:
+def _draw(s: WordArray, share: FloatArray, at: int, card: int) -> int:
     """A state from the cumulative shares that begin at `at`."""
     u = uniform(s)
     for y in range(card - 1):
@@ -155,13 +155,13 @@ def _draw(s: Any, share: Any, at: int, card: int) -> int:
 
 
 @compiled
-def _sum_all(tree: Any) -> None:
+def _sum_all(tree: FloatArray) -> None:
     for at in range(len(tree) // 2 - 1, 0, -1):
         tree[at] = tree[2 * at] + tree[2 * at + 1]
 
 
 @compiled
-def _sum_above(tree: Any, at: int) -> None:
+def _sum_above(tree: FloatArray, at: int) -> None:
     at >>= 1
     while at:
         tree[at] = tree[2 * at] + tree[2 * at + 1]
@@ -169,7 +169,7 @@ def _sum_above(tree: Any, at: int) -> None:
 
 
 @compiled
-def _descend(tree: Any, left: float) -> int:
+def _descend(tree: FloatArray, left: float) -> int:
     """The leaf at distance `left` from the first; never one of rate zero, whatever the rounding."""
     size = len(tree) // 2
     at = 1
@@ -182,7 +182,7 @@ def _descend(tree: Any, left: float) -> int:
 
 
 @compiled
-def _begin(tables: Tables, s: Any, work: Work, given: Any) -> None:
+def _begin(tables: Tables, s: WordArray, work: Work, given: IntArray) -> None:
     """Take the initial state that is given, or draw it where that is negative; set cells and tree."""
     states, cells, tree = work.states, work.cells, work.tree
     size = len(tree) // 2
@@ -206,7 +206,7 @@ def _begin(tables: Tables, s: Any, work: Work, given: Any) -> None:
 
 
 @compiled
-def _jump(tables: Tables, s: Any, work: Work) -> int:
+def _jump(tables: Tables, s: WordArray, work: Work) -> int:
     """Draw the node that jumps and its new state; bring cells and tree up to date."""
     states, cells, tree = work.states, work.cells, work.tree
     size = len(tree) // 2
@@ -235,16 +235,16 @@ def _jump(tables: Tables, s: Any, work: Work) -> int:
 def fill(
     tables: Tables,
     work: Work,
-    rows: Any,
+    rows: WordArray,
     most: int,
     horizon: float,
-    initial: Any,
-    counts: Any,
-    end: Any,
-    absorbed: Any,
-    times: Any,
-    nodes: Any,
-    targets: Any,
+    initial: IntArray,
+    counts: IntArray,
+    end: FloatArray,
+    absorbed: BoolArray,
+    times: FloatArray,
+    nodes: IntArray,
+    targets: IntArray,
 ) -> int:
     """Go on simulating until the columns of jumps are full or every trajectory is drawn; returns the jumps written.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ctbnlearn.arguments import generator, whole
+from ctbnlearn.arguments import AnySeed, generator, whole
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
@@ -22,7 +21,7 @@ def random_network(
     coupling: float = 0.6,
     n_states: int | Sequence[int] = 2,
     rate_prior: tuple[float, float] = (2.0, 2.0),
-    rng: Any = None,
+    rng: AnySeed = None,
 ) -> CTBN:
     """Draw a network with a flat in-degree distribution.
 
@@ -43,7 +42,7 @@ def random_network(
     rate_prior
         (shape, rate) of the Gamma distribution of "random" rates.
     rng
-        Seed or `numpy.random.Generator`.
+        AnySeed or `numpy.random.Generator`.
 
     Examples
     --------

@@ -7,13 +7,11 @@ does not depend on how many others are drawn beside it or on how the work is spl
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arguments import whole
-from ctbnlearn.arrays import IntArray
+from ctbnlearn.arguments import AnySeed, whole
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import offsets_from_counts
 from ctbnlearn.errors import ParameterError, SimulationWarning
@@ -29,7 +27,7 @@ def simulate(
     *,
     n_transitions: int | None = None,
     horizon: float | None = None,
-    rng: Any = None,
+    rng: AnySeed = None,
 ) -> Paths:
     """Draw complete trajectories.
 
@@ -81,7 +79,7 @@ def simulate(
     )
 
 
-def simulate_from(network: CTBN, states: IntArray, horizon: float, rng: Any = None) -> Paths:
+def simulate_from(network: CTBN, states: IntArray, horizon: float, rng: AnySeed = None) -> Paths:
     """Draw one trajectory of length `horizon` from each of the given joint states (n_trajectories, n_variables)."""
     initial, counts, times, nodes, targets, end, _ = _draw(network, len(states), None, horizon, rng, states)
     window = np.zeros(len(states)), end
@@ -93,9 +91,9 @@ def _draw(
     n_trajectories: int,
     n_transitions: int | None,
     horizon: float | None,
-    rng: Any,
+    rng: AnySeed,
     states: IntArray | None = None,
-) -> tuple[NDArray[Any], ...]:
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray, BoolArray]:
     """Columns of the paths: initial, counts, times, nodes, targets, end and whether the path is absorbed."""
     from ctbnlearn.model.jump_loop import fill, make_tables, make_work  # loads numba
     from ctbnlearn.streams import streams
@@ -112,13 +110,13 @@ def _draw(
         initial[:] = states
     counts, end = np.empty(n_trajectories, np.int64), np.empty(n_trajectories)
     stuck = np.zeros(n_trajectories, bool)
-    parts: list[tuple[NDArray[Any], ...]] = []
+    parts: list[tuple[FloatArray, IntArray, IntArray]] = []
     length = FIRST_CHUNK
     while work.place[0] < n_trajectories:
         jumps = (np.empty(length), np.empty(length, np.int32), np.empty(length, np.int32))
         last = np.inf if horizon is None else float(horizon)
         filled = fill(tables, work, rows, most, last, initial, counts, end, stuck, *jumps)
-        parts.append(tuple(column[:filled] for column in jumps))
+        parts.append((jumps[0][:filled], jumps[1][:filled], jumps[2][:filled]))
         length = min(2 * length, LARGEST_CHUNK)
     times, nodes, targets = (np.concatenate(column) for column in zip(*parts))
     return initial, counts, times, nodes, targets, end, stuck

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +27,7 @@ def probability_matrix(values: ArrayLike, names: Sequence[str], what: str = "edg
     return matrix.clip(0.0, 1.0)
 
 
-def fraction(value: Any, name: str) -> float:
+def fraction(value: object, name: str) -> float:
     """A number between 0 and 1, or a clear error."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
         raise ParameterError(f"{name} must be a number between 0 and 1, not {value!r}")

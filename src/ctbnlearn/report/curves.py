@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import Graph, as_adjacency
 from ctbnlearn.report.check import probability_matrix
 from ctbnlearn.report.style import BLUE, MUTED, axes, unframe
 
 
 def plot_edge_scores(
-    truth: Any, edge_probabilities: ArrayLike, names: Sequence[str], ax: Sequence[Axes] | None = None
+    truth: Graph, edge_probabilities: ArrayLike, names: Sequence[str], ax: Sequence[Axes] | None = None
 ) -> FloatArray:
     """Draw the ROC curve and the precision-recall curve of edge probabilities, self pairs left out.
 

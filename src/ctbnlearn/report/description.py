@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
+from ctbnlearn.data.description import Description
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.report.style import FAINT, INK, MUTED, axes, plain
 
 TOO_FAST = "#b2182b"
 
 
-def plot_description(description: Any, ax: Axes | None = None) -> Axes:
+def plot_description(description: Description, ax: Axes | None = None) -> Axes:
     """Draw the time between two moves of every variable over the range of the gaps between visits.
 
     A variable left of the middle of the gaps moves about once or more between visits: it is red, and says little about

@@ -8,17 +8,19 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.report.check import probability_matrix
+from ctbnlearn.structure.parent_sets import ParentSets
 
 
 class Learned(Protocol):
     """What figures read of a `Result`."""
 
     names: Sequence[str]
-    variables: Sequence[Any]
+    variables: Sequence[Variable]
     edge_probabilities: FloatArray
-    parent_sets: Sequence[Any]
+    parent_sets: Sequence[ParentSets]
     parent_set_weights: Sequence[FloatArray]
     rate_tables: Sequence[Sequence[Any]]
     history: Any
@@ -27,7 +29,7 @@ class Learned(Protocol):
     time_unit: str | None
 
 
-def is_learned(given: Any) -> TypeGuard[Learned]:
+def is_learned(given: object) -> TypeGuard[Learned]:
     """Whether this is a `Result` rather than an array."""
     return hasattr(given, "edge_probabilities") and hasattr(given, "rate_tables")
 
@@ -51,7 +53,7 @@ def node_of(learned: Learned, name: Any) -> int:
     return list(learned.names).index(name)
 
 
-def edge_signs(given: Any) -> tuple[list[list[str]], FloatArray]:
+def edge_signs(given: Learned) -> tuple[list[list[str]], FloatArray]:
     """Signs ("+", "-" or "") and sizes of effects [source, target] of a `Result`; sizes are NaN where not known."""
     n = len(given.names)
     place = {name: i for i, name in enumerate(given.names)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class Mark:
     text: str
 
 
-def as_marks(observations: Iterable[tuple[Any, Any]], states: Sequence[str], variable: str) -> list[Mark]:
+def as_marks(observations: Iterable[tuple[float, object]], states: Sequence[str], variable: str) -> list[Mark]:
     """Marks of one variable from pairs (time, label or number); None and NaN were not seen.
 
     Examples

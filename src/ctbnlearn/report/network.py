@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import Graph, as_adjacency
 from ctbnlearn.report.check import fraction
 from ctbnlearn.report.layout import place
 from ctbnlearn.report.learned import Learned as Result
@@ -44,7 +43,7 @@ def plot_network(
     result: Result | ArrayLike,
     names: Sequence[str] | None = None,
     threshold: float = 0.5,
-    truth: Any = None,
+    truth: Graph | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the edges with a probability of at least `threshold`, the darker the more probable.
@@ -119,7 +118,7 @@ def plot_network(
     ax.scatter(xy[:, 0], xy[:, 1], s=(2 * radius) ** 2, facecolor="#eef3f7", edgecolor=INK, linewidth=0.8, zorder=2)
     halo = [withStroke(linewidth=1.8, foreground="white")]
     labels = [plain(name, 24) for name in names]
-    places: list[Any] = [((0, 0), "center", "center")] * n
+    places: list[tuple[tuple[float, float], str, str]] = [((0, 0), "center", "center")] * n
     if not inside:
         places = choose_sides(xy * scale, linked, labels, radius, font)
     for i, label in enumerate(labels):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
+from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.clock import per_unit
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.report.learned import Learned as Result
@@ -23,8 +23,8 @@ GAP = 0.9
 
 def plot_rates(
     rates: Result | ArrayLike,
-    states: Sequence[Any] | None = None,
-    parent_states: Sequence[Any] | None = None,
+    states: Sequence[object] | None = None,
+    parent_states: Sequence[object] | None = None,
     name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -101,7 +101,7 @@ def plot_rates(
     return ax
 
 
-def _learned_rates(learned: Result, i: int) -> tuple[Any, Sequence[Any], list[str] | None]:
+def _learned_rates(learned: Result, i: int) -> tuple[FloatArray, Sequence[object], list[str] | None]:
     """Mean rates of a variable under its best parent set, its states, and what the parents are in each matrix."""
     if not learned.rate_tables[i]:
         raise ParameterError(f"no rates of {learned.names[i]!r} were kept; learn again, or choose another variable")

@@ -6,8 +6,6 @@ to dark blue, so they also read in grey.
 
 from __future__ import annotations
 
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
@@ -33,7 +31,7 @@ def state_colours(n_states: int) -> list[str]:
     return [to_hex(ramp(i / (n_states - 1))) for i in range(n_states)]
 
 
-def plain(text: Any, limit: int = 40) -> str:
+def plain(text: object, limit: int = 40) -> str:
     r"""A label as matplotlib shows it letter by letter: no mathtext, one line, not too long.
 
     Examples

@@ -22,11 +22,11 @@ LISTED = 6
 def plot_trajectory(
     times: Result | ArrayLike,
     probabilities: Mapping[str, ArrayLike] | None = None,
-    states: Mapping[str, Sequence[Any]] | None = None,
-    observations: Mapping[str, Iterable[tuple[float, Any]]] | None = None,
+    states: Mapping[str, Sequence[object]] | None = None,
+    observations: Mapping[str, Iterable[tuple[float, object]]] | None = None,
     ax: Axes | None = None,
     *,
-    unit: Any = None,
+    unit: object = None,
 ) -> Axes:
     """Draw the state probabilities of every variable, stacked, with the observations as marks.
 
@@ -101,7 +101,7 @@ def plot_trajectory(
     return ax
 
 
-def _smoothed(learned: Result, wanted: Any) -> tuple[Any, Any, Any]:
+def _smoothed(learned: Result, wanted: object) -> tuple[Any, Any, Any]:
     """Times, probabilities and observations of one of the units kept in a result."""
     if not learned.units:
         raise ParameterError("this result holds no units; `ctbnlearn learn` keeps some, or use learner.smooth")

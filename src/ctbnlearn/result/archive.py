@@ -1,7 +1,7 @@
 """A result as a folder of files that any program reads: JSON, safetensors, CSV, GraphML, DOT. No pickle.
 
 The manifest names the format and its version and holds a SHA-256 of every file and of itself. The report is not among
-them: it may be written anew at any time.
+them: it may be rewritten at any time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray
-from ctbnlearn.data.files import as_path, read_bytes
+from ctbnlearn.data.files import FilePath, as_path, read_bytes
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
 from ctbnlearn.model.ctbn import CTBN
@@ -52,7 +53,7 @@ _KINDS = {
 logger = logging.getLogger(__name__)
 
 
-def check_result_target(folder: Any) -> Path:
+def check_result_target(folder: FilePath) -> Path:
     """Raise early where a result could not be saved; returns the resolved folder."""
     return check_target(folder, FILES, MANIFEST)
 
@@ -139,9 +140,9 @@ def load_result(folder: str | os.PathLike[str]) -> Result:
         raise DataError(f"{home}: the result is damaged ({first_line(problem)}); learn again") from None
 
 
-def _arrays(result: Result) -> dict[str, Any]:
+def _arrays(result: Result) -> dict[str, NDArray[Any]]:
     """All numbers by name; node i has sets/i, weights/i and, of rate table k, rates/i/k/{parents,shape,rate,...}."""
-    out: dict[str, Any] = {
+    out: dict[str, NDArray[Any]] = {
         "edge_probabilities": result.edge_probabilities,
         "remaining": result.remaining,
         "history": np.array(result.history.objective, float),
@@ -201,7 +202,7 @@ def _build(network: CTBN, content: bytes, manifest: Mapping[str, Any]) -> Result
     )
 
 
-def _bags(arrays: Mapping[str, Any]) -> Bags | None:
+def _bags(arrays: Mapping[str, NDArray[Any]]) -> Bags | None:
     if "bags/n_bags" not in arrays:
         return None
     return Bags(int(arrays["bags/n_bags"][0]), **{key: arrays[f"bags/{key}"] for key in BAGS})

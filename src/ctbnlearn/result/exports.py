@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ def dot(result: Result) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 

@@ -7,14 +7,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
-from ctbnlearn.data.files import as_path
+from ctbnlearn.data.files import FilePath, as_path
 from ctbnlearn.data.messages import first_line
 from ctbnlearn.errors import CtbnlearnError, DataError
 
 
-def check_target(folder: Any, own: Collection[str], mark: str) -> Path:
+def check_target(folder: FilePath, own: Collection[str], mark: str) -> Path:
     """The folder to write, resolved; raise where it cannot be written or holds what is not ours.
 
     Parameters
@@ -50,7 +49,7 @@ def check_target(folder: Any, own: Collection[str], mark: str) -> Path:
     return target
 
 
-def write_folder(folder: Any, fill: Callable[[Path], None], own: Collection[str], mark: str) -> None:
+def write_folder(folder: FilePath, fill: Callable[[Path], None], own: Collection[str], mark: str) -> None:
     """Let `fill` write into a new folder beside the target and move it into place when complete.
 
     What stood there is moved aside first and removed last, so that a whole folder, old or new, exists at any moment;

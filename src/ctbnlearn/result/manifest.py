@@ -11,10 +11,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn import __version__
 from ctbnlearn.arrays import IntArray
 from ctbnlearn.data.description import MANY_MOVES, MANY_STATES, MOST_MOVES
+from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
@@ -28,7 +30,7 @@ STILL = 10  # trajectories in which a variable that never moves is constant, and
 APART = 0.25  # disagreement of chains on an edge that is told
 
 
-def describe(data: Paths | Observations | TableScan) -> dict[str, Any]:
+def describe(data: Data) -> dict[str, Any]:
     """Summary and fingerprint of the data."""
     out: dict[str, Any] = {
         "kind": "complete" if isinstance(data, Paths) else "incomplete",
@@ -70,14 +72,14 @@ def n_rows(data: Observations) -> int:
     return len(found)
 
 
-def fingerprint(data: Paths | Observations | TableScan) -> str:
+def fingerprint(data: Data) -> str:
     """SHA-256 of everything a fit depends on: variables, windows, values and observation models."""
     digest = hashlib.sha256()
     if isinstance(data, TableScan):
         content = [data.sha256, [[v.name, v.states] for v in data.variables], [repr(m) for m in data.noise]]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def add(*arrays: Any) -> None:
+    def add(*arrays: ArrayLike) -> None:
         for array in arrays:
             values = np.asarray(array)
             kind = "<f8" if values.dtype.kind == "f" else "<i8"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.noise import NoiseModel, noise_from_dict
@@ -133,7 +134,7 @@ class Result:
 
     @property
     def time_unit(self) -> str | None:
-        """Unit of times and of the inverse of rates, such as "years"; None where nobody said."""
+        """Unit of times and of the inverse of rates, such as "years"; None if unknown."""
         return self.manifest.get("data", {}).get("time_unit")
 
     @property
@@ -361,7 +362,7 @@ class Result:
         write_report(self, path)
 
 
-def _frozen(values: Any) -> FloatArray:
+def _frozen(values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=float).view()
     array.setflags(write=False)
     return array

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
 from ctbnlearn.data.clock import NO_CLOCK
+from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.messages import named
 from ctbnlearn.data.noise import ExactStates, LabelNoise, RawLikelihoods
 from ctbnlearn.data.observations import Observations, observe
 from ctbnlearn.data.series import Series
-from ctbnlearn.data.table_scan import TableScan
-from ctbnlearn.data.variables import Variable
+from ctbnlearn.data.variables import Ids, Variable
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Method
 from ctbnlearn.model.ctbn import CTBN
@@ -46,13 +45,11 @@ class Unit:
     id: str
     times: FloatArray
     probabilities: Mapping[str, FloatArray]
-    observations: Mapping[str, Sequence[tuple[float, Any]]]
+    observations: Mapping[str, Sequence[tuple[float, object]]]
     simulated: bool = False
 
 
-def smooth_units(
-    network: CTBN, obs: Observations | TableScan, ids: Sequence[str], method: Method | None = None
-) -> list[Unit]:
+def smooth_units(network: CTBN, obs: Incomplete, ids: Sequence[str], method: Method | None = None) -> list[Unit]:
     """Smooth a few trajectories under a network; they are data of single units, so nobody's by default.
 
     Parameters
@@ -107,7 +104,7 @@ def simulated_units(network: CTBN, obs: Observations, method: Method | None = No
     return [replace(unit, simulated=True) for unit in units]
 
 
-def check_units(ids: Sequence[Any], chosen: Sequence[str]) -> dict[str, int]:
+def check_units(ids: Ids, chosen: Sequence[str]) -> dict[str, int]:
     """Numbers of the chosen trajectories by name as text."""
     place = {str(name): k for k, name in enumerate(ids)}
     unknown = [name for name in chosen if name not in place]
@@ -116,7 +113,7 @@ def check_units(ids: Sequence[Any], chosen: Sequence[str]) -> dict[str, int]:
     return {name: place[name] for name in chosen}
 
 
-def _seen(variable: Variable, series: Series, k: int) -> list[tuple[float, Any]]:
+def _seen(variable: Variable, series: Series, k: int) -> list[tuple[float, object]]:
     """What was seen of a variable in trajectory k; raw likelihoods cannot be shown."""
     if isinstance(series.noise, RawLikelihoods):
         return []

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -27,6 +28,7 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 BEYOND = np.iinfo(np.int32).max  # a column that is not there
 KEEP = 64  # parent sets of a node that are listed
+Batch: TypeAlias = tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]  # nodes, posterior, dwell, moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,7 @@ class AllPairs:
         n = len(self.cards)
         evidence: FloatArray = np.empty(n)
         edges: FloatArray = np.zeros((n + 1, n))
-        listed: list[Any] = [None] * n
+        listed: list[tuple[ParentSets, FloatArray, FloatArray, FloatArray] | None] = [None] * n
         with jax.enable_x64(True), self.device.here():
             place = np.where(self.columns.place == BEYOND, -1, self.columns.place)
             for nodes, found, time, moves in self._batches(PathMoments(paths, place, self.columns.width)):
@@ -186,7 +188,7 @@ class AllPairs:
         sets, weights, dwell, transitions = map(list, zip(*listed))
         return PairResult(evidence, np.clip(edges[:n], 0, 1), sets, weights, dwell, transitions)
 
-    def _batches(self, source: PathMoments) -> Iterator[tuple[IntArray, kernels.PairPosterior, FloatArray, FloatArray]]:
+    def _batches(self, source: PathMoments) -> Iterator[Batch]:
         """Nodes with the same number of states, as many at once as memory allows; their posteriors and tables."""
         everyone = source.everyone()
         for card in np.unique(self.own):
@@ -194,7 +196,7 @@ class AllPairs:
             size = min(len(nodes), max(1, self.device.work_bytes // self._bytes_a_node(card)))
             starts = range(0, len(nodes), size)
 
-            def work(k: int, card: int = int(card), nodes: IntArray = nodes, size: int = size) -> Any:
+            def work(k: int, card: int = int(card), nodes: IntArray = nodes, size: int = size) -> Batch:
                 chosen = nodes[k * size : (k + 1) * size]
                 with jax.enable_x64(True), self.device.here():
                     return chosen, *self._within_memory(chosen, size, card, source, everyone)
@@ -202,12 +204,12 @@ class AllPairs:
             yield from self.device.each(work, len(starts))
 
     def _within_memory(
-        self, chosen: IntArray, size: int, card: int, *others: Any
+        self, chosen: IntArray, size: int, card: int, source: PathMoments, everyone: list[FloatArray]
     ) -> tuple[kernels.PairPosterior, FloatArray, FloatArray]:
         """The posterior of some nodes, in smaller batches where the device runs out of memory."""
         whole = np.resize(chosen, size)  # the last batch is filled up: one shape to compile
         try:
-            found, time, moves = self._batch(whole, card, *others)
+            found, time, moves = self._batch(whole, card, source, everyone)
             n = len(chosen)
             return kernels.PairPosterior(*(np.asarray(a)[:n] for a in found)), time[:n], moves[:n]
         except jax.errors.JaxRuntimeError as error:
@@ -219,7 +221,7 @@ class AllPairs:
                     'device="cpu", precision="float32", or restrict `candidates`'
                 ) from None
         half = -(-size // 2)
-        parts = [self._within_memory(c, half, card, *others) for c in (chosen[:half], chosen[half:]) if len(c)]
+        parts = [self._within_memory(c, half, card, source, everyone) for c in (chosen[:half], chosen[half:]) if len(c)]
         posterior = kernels.PairPosterior(*(np.concatenate(a) for a in zip(*(p[0] for p in parts))))
         return posterior, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
 
@@ -254,7 +256,7 @@ class AllPairs:
             )
             for b, c in zip(blocks, at)
         ]
-        twos: list[list[Any]] = [[] for _ in blocks]
+        twos: list[list[Array]] = [[] for _ in blocks]
         for moments, (a, b) in zip(pair, pairs):
             sa, sb = blocks[a].states, blocks[b].states
             alike = (pair_dt[at[a], at[b]], single_dt[at[a]], single_dt[at[b]], dt)
@@ -272,9 +274,9 @@ class AllPairs:
         self,
         members: IntArray,
         card: int,
-        single: Any,
-        total: Any,
-        pair: list[Any],
+        single: Array,
+        total: Array,
+        pair: list[Array],
         everyone: list[FloatArray],
     ) -> tuple[FloatArray, FloatArray]:
         """Tables of the listed sets (n, k, 2): dwell (n, k, s, t, S) and transitions (n, k, s, t, S, S)."""

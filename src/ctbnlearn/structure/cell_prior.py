@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ctbnlearn.arrays import NumberArray
 from ctbnlearn.streams import compiled
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class CellPrior:
     def _of(cls, shape: Floats, rate: Floats, log_weight: Floats) -> CellPrior:
         return cls(shape, rate, log_weight, _rising_factorials(shape))
 
-    def given_strength(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> Floats:
+    def given_strength(self, dwell: NumberArray, transitions: NumberArray, tick: float = 1.0) -> Floats:
         """Log evidence and log prior of each strength, (A,).
 
         Parameters
@@ -80,10 +80,9 @@ class CellPrior:
         tick
             Unit of time.
         """
-        out: Floats = add_evidence(dwell, transitions, self.shape, self.rate, self.listed, tick, self.log_weight.copy())
-        return out
+        return add_evidence(dwell, transitions, self.shape, self.rate, self.listed, tick, self.log_weight.copy())
 
-    def score(self, dwell: NDArray[Any], transitions: NDArray[Any], tick: float = 1.0) -> float:
+    def score(self, dwell: NumberArray, transitions: NumberArray, tick: float = 1.0) -> float:
         """Log evidence, with the strength summed out; parameters as in `given_strength`."""
         return float(np.logaddexp.reduce(self.given_strength(dwell, transitions, tick)))
 
@@ -93,19 +92,19 @@ class CellPrior:
         return self.shape[k], self.rate[k]
 
 
-def as_cells(dwell: NDArray[Any], transitions: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def as_cells(dwell: NumberArray, transitions: NumberArray) -> tuple[NumberArray, NumberArray]:
     """Tables (U, S) and (U, S, S) in the form of `CellPrior.given_strength`."""
     return dwell.T.reshape(-1, 1), np.ascontiguousarray(transitions.swapaxes(0, 1)).reshape(-1, 1, dwell.shape[-1])
 
 
-def mean_rates(dwell: NDArray[Any], transitions: NDArray[Any], overall: float) -> Floats:
+def mean_rates(dwell: NumberArray, transitions: NumberArray, overall: float) -> Floats:
     """Mean rates (S, S) of a node from its totals (S,) and (S, S), each with one more move at the overall rate."""
     out: Floats = (transitions + 1.0) / (dwell[:, None] + 1.0 / overall)
     return out
 
 
 @compiled
-def _rising_factorials(shape: Any) -> Any:
+def _rising_factorials(shape: Floats) -> Floats:
     """Logs of shape (shape + 1) ... (shape + m - 1), (S, S, m, A); zero where nothing can happen."""
     n_strengths, own = shape.shape[:2]
     out = np.zeros((own, own, LISTED, n_strengths))
@@ -119,8 +118,16 @@ def _rising_factorials(shape: Any) -> Any:
 
 
 @compiled
-def add_evidence(dwell: Any, transitions: Any, shape: Any, rate: Any, listed: Any, tick: float, out: Any) -> Any:
-    """Add the closed-form score of all cells, for every strength."""
+def add_evidence(
+    dwell: NumberArray,
+    transitions: NumberArray,
+    shape: Floats,
+    rate: Floats,
+    listed: Floats,
+    tick: float,
+    out: Floats,
+) -> Floats:
+    """Add the closed-form score of all cells to `out` (A,), for every strength; parameters as in `CellPrior`."""
     n_strengths, own = rate.shape
     sums = shape.sum(2)
     each = dwell.shape[0] // own

@@ -12,7 +12,6 @@ family has the same tables, bit for bit, whatever the order in which its members
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,13 +118,12 @@ class EventStreams:
 
     def states_at(self, node: int, rows: Codes) -> Codes:
         """States of a variable in some rows, which do not decrease."""
-        out: Codes = _look_up(self._rows[node], self.streams[node].code, rows)
-        return out
+        return _look_up(self._rows[node], self.streams[node].code, rows)
 
     def dwell(self, stream: Stream, size: int, node: int) -> Ticks:
         """Ticks spent in every joint state of a stream of `size` states and a variable, (size, states)."""
         other, card = self.streams[node], self.cards[node]
-        out: Ticks = merged_dwell(stream.at, stream.code, other.at, other.code, card, np.zeros(size * card, np.int64))
+        out = merged_dwell(stream.at, stream.code, other.at, other.code, card, np.zeros(size * card, np.int64))
         return out.reshape(size, card)
 
     def extend(self, stream: Stream, node: int) -> Stream:
@@ -139,12 +137,12 @@ class EventStreams:
 
 def tally(base: Codes, state: Codes, card: int, target: Codes, own: int, size: int) -> Ticks:
     """Moves by joint state before and target: base codes below `size` joined with a variable's, (size, card, own)."""
-    out: Ticks = tally_moves(base, state, card, target, own, np.zeros(size * card * own, np.int64))
+    out = tally_moves(base, state, card, target, own, np.zeros(size * card * own, np.int64))
     return out.reshape(size, card, own)
 
 
 @compiled
-def merged_dwell(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, out: Any) -> Any:
+def merged_dwell(at: Ticks, code: Codes, other_at: Ticks, other_code: Codes, card: int, out: Ticks) -> Ticks:
     """Add the time of every joint state of two step functions that begin and end together."""
     a, b, now = 0, 0, np.int64(0)
     last = at[len(code)]
@@ -160,7 +158,9 @@ def merged_dwell(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, 
 
 
 @compiled
-def _merge(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, out_at: Any, out_code: Any) -> int:
+def _merge(
+    at: Ticks, code: Codes, other_at: Ticks, other_code: Codes, card: int, out_at: Ticks, out_code: Codes
+) -> int:
     """Joint stream of two step functions; returns its number of steps, at least one."""
     a, b, used, now = 0, 0, 0, np.int64(0)
     last = at[len(code)]
@@ -179,7 +179,7 @@ def _merge(at: Any, code: Any, other_at: Any, other_code: Any, card: Any, out_at
 
 
 @compiled
-def _look_up(rows: Any, code: Any, wanted: Any) -> Any:
+def _look_up(rows: Codes, code: Codes, wanted: Codes) -> Codes:
     """Value of a step function on rows, whose steps are at `rows`, in rows that do not decrease."""
     out = np.empty(len(wanted), np.int64)
     k = 0
@@ -191,7 +191,7 @@ def _look_up(rows: Any, code: Any, wanted: Any) -> Any:
 
 
 @compiled
-def tally_moves(base: Any, state: Any, card: Any, target: Any, own: Any, out: Any) -> Any:
+def tally_moves(base: Codes, state: Codes, card: int, target: Codes, own: int, out: Ticks) -> Ticks:
     """Count moves by joint state and target."""
     for k in range(len(base)):
         out[(base[k] * card + state[k]) * own + target[k]] += 1

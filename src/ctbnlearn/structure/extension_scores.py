@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any
 
 import numpy as np
 
 from ctbnlearn.streams import compiled
-from ctbnlearn.structure.cell_prior import add_evidence
-from ctbnlearn.structure.event_streams import merged_dwell, tally_moves
+from ctbnlearn.structure.cell_prior import Floats, add_evidence
+from ctbnlearn.structure.event_streams import Codes, Ticks, merged_dwell, tally_moves
 
 
 @compiled
 def score_extensions(
-    family: Any,
-    size: Any,
-    own: Any,
-    streams: Any,
-    more: Any,
-    cards: Any,
-    before: Any,
-    target: Any,
-    prior: Any,
-    tick: Any,
-) -> Any:
+    family: tuple[Ticks, Codes, Codes],
+    size: int,
+    own: int,
+    streams: tuple[Ticks, Codes, Codes],
+    more: Codes,
+    cards: Codes,
+    before: Codes,
+    target: Codes,
+    prior: tuple[Floats, Floats, Floats, Floats],
+    tick: float,
+) -> Floats:
     """Scores (len(more),) with the strength of the prior summed out.
 
     Parameters

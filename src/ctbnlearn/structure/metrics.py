@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.model.ctbn import CTBN
-from ctbnlearn.model.graph import as_adjacency, is_matrix
+from ctbnlearn.model.graph import Graph, as_adjacency, is_matrix
 
 
 def edge_scores(
-    truth: Any, edge_probabilities: ArrayLike, *, names: Sequence[str] | None = None, self_pairs: bool = False
+    truth: Graph, edge_probabilities: ArrayLike, *, names: Sequence[str] | None = None, self_pairs: bool = False
 ) -> dict[str, float]:
     """Compare edge probabilities with the true graph, self pairs left out.
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, zeta
@@ -60,7 +59,7 @@ class Mixture:
         return (1.0 - self.concentration) * (16 / n_sets if self.scaled else 1.0)
 
 
-def as_mixture(weights: Any) -> Mixture | None:
+def as_mixture(weights: str | Mixture) -> Mixture | None:
     """The mixture weights asked for, checked; None for posterior weights."""
     if isinstance(weights, Mixture):
         weights.check()

@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from ctbnlearn.arrays import AnyArray
 from ctbnlearn.inference.device import compiled
 
-Array = Any
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 
 
 def log_gamma(a: Array) -> Array:
-    """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms a value.
+    """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms per value.
 
     Relative error some 1e-14 in double precision up to a = 1e40, 1e-7 in single precision up to a = 1e12.
     """
@@ -61,7 +62,9 @@ def cell_term(counts: Array, time: Array, shape: Array, rate: Array, usual: Arra
     return z * jnp.log(z / (b * usual)) + jnp.log(above / below * jax.lax.rsqrt(z)) + series
 
 
-def cell_constant(n_cells: int, total: Array, shape: Array, rate: Array, usual: Array, kind: Any) -> Array:
+def cell_constant(
+    n_cells: int, total: Array, shape: Array, rate: Array, usual: Array, kind: np.dtype[np.floating[Any]]
+) -> Array:
     """What `cell_term` leaves out, summed over the cells of a set, with `total` transitions in all."""
     shift = 7 if kind == jnp.float64 else 3
     weight = n_cells * (shape + shift) + total
@@ -208,9 +211,9 @@ class SetPrior(NamedTuple):
     A set is admitted if it holds all required variables: `need` (n, V).
     """
 
-    by_size: Array
-    odds: Array
-    need: Array
+    by_size: AnyArray
+    odds: AnyArray
+    need: AnyArray
 
 
 class PairPosterior(NamedTuple):
@@ -219,10 +222,10 @@ class PairPosterior(NamedTuple):
     Also the heaviest sets (n, k, 2), V for none, and their weights (n, k).
     """
 
-    log_evidence: Array
-    edges: Array
-    members: Array
-    weights: Array
+    log_evidence: AnyArray
+    edges: AnyArray
+    members: AnyArray
+    weights: AnyArray
 
 
 @partial(compiled, static_argnames=("keep", "required"))

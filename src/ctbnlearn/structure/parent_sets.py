@@ -8,7 +8,6 @@ from math import comb
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
@@ -29,7 +28,7 @@ class ParentSets(Sequence[tuple[str, ...]]):
         Names of all variables.
     """
 
-    def __init__(self, members: NDArray[Any], names: Sequence[str]) -> None:
+    def __init__(self, members: IntArray, names: Sequence[str]) -> None:
         self.members: IntArray = np.asarray(members, np.int64)
         self.names = tuple(names)
         self.sizes: IntArray = (self.members >= 0).sum(1)
@@ -57,7 +56,7 @@ class ParentSets(Sequence[tuple[str, ...]]):
         """Node numbers of set k."""
         return tuple(int(j) for j in self.members[k] if j >= 0)
 
-    def take(self, order: NDArray[Any]) -> ParentSets:
+    def take(self, order: IntArray) -> ParentSets:
         """The sets in another order."""
         return ParentSets(self.members[order], self.names)
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -28,7 +28,21 @@ EVERYONE = -1  # in place of a node: all the time
 
 
 @compiled
-def _pair_times(table, tile, offsets, times, nodes, targets, off, on, length, first_states, first_columns, node, state):  # type: ignore[no-untyped-def]
+def _pair_times(
+    table: FloatArray,
+    tile: int,
+    offsets: IntArray,
+    times: FloatArray,
+    nodes: IntArray,
+    targets: IntArray,
+    off: IntArray,
+    on: IntArray,
+    length: FloatArray,
+    first_states: IntArray,
+    first_columns: IntArray,
+    node: int,
+    state: int,
+) -> float:
     """Add the times of all columns before a tile's end with the columns of the tile: table (F, width)."""
     low, width = tile * TILE, table.shape[1]
     high = low + width
@@ -87,7 +101,19 @@ def _pair_times(table, tile, offsets, times, nodes, targets, off, on, length, fi
 
 
 @compiled
-def _states_at_moves(out, kinds, offsets, times, nodes, targets, place, first_states, chosen, card, begin):  # type: ignore[no-untyped-def]
+def _states_at_moves(
+    out: NDArray[np.float32],
+    kinds: IntArray,
+    offsets: IntArray,
+    times: FloatArray,
+    nodes: IntArray,
+    targets: IntArray,
+    place: IntArray,
+    first_states: IntArray,
+    chosen: IntArray,
+    card: int,
+    begin: IntArray,
+) -> None:
     """Columns just before every move of the chosen nodes: out (moves, F), and which move it was."""
     n = first_states.shape[1]
     states, before = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -181,7 +207,7 @@ class PathMoments:
         return np.diagonal(pair, axis1=2, axis2=3).copy(), total, pair
 
     def _times(self, table: FloatArray, node: int, state: int) -> float:
-        total: Any = 0.0
+        total = 0.0
         for tile in range(-(-self.width // TILE)):
             own = np.zeros((self.width, min(TILE, self.width - tile * TILE)))
             events = self.offsets, self.times, self.nodes, self.targets, self.off, self.on, self.length
@@ -189,4 +215,4 @@ class PathMoments:
             table[:, tile * TILE : tile * TILE + own.shape[1]] = own
         upper = np.triu_indices(self.width, 1)
         table.T[upper] = table[upper]
-        return float(total)
+        return total

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from ctbnlearn.arguments import finite
@@ -40,7 +41,11 @@ class ProjectedPrior:
     rate: float = 10.0
 
 
-def check_rate_prior(prior: Any) -> None:
+RatePrior: TypeAlias = str | ProjectedPrior | Sequence[float] | FloatArray  # a name, or shape and rate
+StructurePrior: TypeAlias = str | ArrayLike  # a name, or log odds per edge
+
+
+def check_rate_prior(prior: RatePrior) -> None:
     """Raise unless the prior is "auto", "shared", (shape, rate) or a `ProjectedPrior`, all positive."""
     if isinstance(prior, str) and prior in ("auto", "shared"):
         return
@@ -59,7 +64,7 @@ def check_rate_prior(prior: Any) -> None:
 
 
 def rate_prior(
-    prior: Any,
+    prior: RatePrior,
     sets: ParentSets,
     cards: Sequence[int],
     allowed: Sequence[int],
@@ -97,7 +102,7 @@ def rate_prior(
 
 
 def log_prior_parts(
-    prior: Any, n: int, node: int, allowed: Sequence[int], required: Sequence[int], limit: int
+    prior: StructurePrior, n: int, node: int, allowed: Sequence[int], required: Sequence[int], limit: int
 ) -> tuple[FloatArray, FloatArray]:
     """Log prior of a node's parent sets in two parts: by size (limit + 1,), and odds of every member (n,).
 
@@ -129,13 +134,13 @@ def log_prior_parts(
     return np.where(extra >= 0, by_size, -np.inf), odds
 
 
-def check_structure_prior(prior: Any, n: int) -> None:
+def check_structure_prior(prior: StructurePrior, n: int) -> None:
     """Raise unless the prior is "size", "sparse", "flat", a finite number or a finite n x n matrix."""
     if not (isinstance(prior, str) and prior in ("size", "sparse", "flat")):
         _log_odds(prior, n)
 
 
-def _log_odds(prior: Any, n: int) -> FloatArray:
+def _log_odds(prior: StructurePrior, n: int) -> FloatArray:
     """Matrix [source, target] of log odds from a number or a matrix."""
     try:
         odds = np.asarray(prior, float)

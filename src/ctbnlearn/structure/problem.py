@@ -1,31 +1,42 @@
-"""The search problem: which parents each node may have, and how their sets are judged.
+"""The search problem: which parents each node may have, and how their sets are scored.
 
-Edges are given as people have them (`as_adjacency`); here they become, per node, the allowed and required parents, and
+Users give edges in several forms (`as_adjacency`); here they become, per node, the allowed and required parents, and
 with the priors a `NodeProblem` that turns tables of parent sets into scores and weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.interface import spoken
-from ctbnlearn.model.graph import as_adjacency
+from ctbnlearn.model.graph import Graph, as_adjacency
 from ctbnlearn.structure.cell_prior import CellPrior, as_cells, mean_rates
 from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
-from ctbnlearn.structure.prior import check_rate_prior, check_structure_prior, log_prior_parts, rate_prior
+from ctbnlearn.structure.prior import (
+    RatePrior,
+    StructurePrior,
+    check_rate_prior,
+    check_structure_prior,
+    log_prior_parts,
+    rate_prior,
+)
 from ctbnlearn.structure.tables import Group
 from ctbnlearn.structure.weights import posterior_weights, scores
 
 ADJACENT = "adjacent"  # transitions between neighbouring states only
+Variables: TypeAlias = Iterable[str | int]  # by name or number
+Transitions: TypeAlias = Mapping[str, str | ArrayLike | Iterable[tuple[Label, Label]]]  # see `check_transitions`
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +44,7 @@ class EdgeRules:
     """Per node, which parents are allowed and which required, and how many there may be.
 
     Variables that are `adjusted` for are among the required parents of all others and, like all `exogenous` ones, have
-    none; they count in `max_parents` here, though not in that of people.
+    none; they count in `max_parents` here, though not in the user's.
     """
 
     names: tuple[str, ...]
@@ -48,11 +59,11 @@ class EdgeRules:
         cls,
         names: Sequence[str],
         max_parents: int | None,
-        candidates: Any,
-        forbidden: Any,
-        required: Any,
-        exogenous: Any = None,
-        adjust_for: Any = None,
+        candidates: Graph | None,
+        forbidden: Graph | None,
+        required: Graph | None,
+        exogenous: Variables | None = None,
+        adjust_for: Variables | None = None,
         still: Sequence[int] = (),
     ) -> EdgeRules:
         """Read the graphs and raise where they contradict each other; parameters are those of `StructureLearner`.
@@ -168,8 +179,8 @@ class Scoring:
         Whether path rates are arithmetic means throughout (the paper's greedy closure).
     """
 
-    rate_prior: Any = "auto"
-    structure_prior: Any = "size"
+    rate_prior: RatePrior = "auto"
+    structure_prior: StructurePrior = "size"
     mixture: Mixture | None = None
     arithmetic: bool = False
 
@@ -331,7 +342,10 @@ def typical_rate(totals: Statistics, node: int, scoring: Scoring) -> float | Flo
 
 
 def check_transitions(
-    spec: Any, names: Sequence[str], states: Sequence[Sequence[Any]], ordered: Sequence[bool | None] | None = None
+    spec: Any,
+    names: Sequence[str],
+    states: Sequence[Sequence[Label]],
+    ordered: Sequence[bool | None] | None = None,
 ) -> list[BoolArray | None]:
     """Per node the matrix [from, to] of transitions that can happen, None where all can.
 

@@ -3,7 +3,7 @@
 Given the paths, nodes are independent and everything is in closed form: the weight of a set is p(m) exp s_i(m), with
 the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). A node's sets are made of a pool of
 candidates, whose joint states are counted in one pass over the events. Where there are more candidates than a pool
-holds, it is drawn anew in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
+holds, it is redrawn in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
 Given the pool A, a set m inside has weight p(m) exp s_i(m) p(A | m), and p(A | m) is the product of 1 / q_j over the
 members of m, up to a constant: an exact Gibbs step over the pair (m, A). Where more come together than a pool holds,
 the parents stay as they are.
@@ -12,14 +12,13 @@ the parents stay as they are.
 from __future__ import annotations
 
 from math import exp, inf, lgamma, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from ctbnlearn.inference.path_state import Net, Paths, Seen, put_rates
 from ctbnlearn.streams import choose, compiled, gamma, uniform
-
-Array = Any
 
 
 class Pools(NamedTuple):
@@ -29,16 +28,16 @@ class Pools(NamedTuple):
     moves[move_place[i] + (code * S + x) * S + y].
     """
 
-    room: Array  # (N,): most candidates
-    size: Array  # (N,)
-    members: Array  # (N, P)
-    stay: Array  # (N,): whether the members are the present parents, which stay
-    stride: Array  # (N, N)
-    joint: Array  # (N,)
-    dwell_place: Array
-    move_place: Array
-    dwell: Array
-    moves: Array
+    room: IntArray  # (N,): most candidates
+    size: IntArray  # (N,)
+    members: IntArray  # (N, P)
+    stay: BoolArray  # (N,): whether the members are the present parents, which stay
+    stride: IntArray  # (N, N)
+    joint: IntArray  # (N,)
+    dwell_place: IntArray
+    move_place: IntArray
+    dwell: FloatArray
+    moves: FloatArray
 
 
 class Priors(NamedTuple):
@@ -48,15 +47,15 @@ class Priors(NamedTuple):
     ln f = full[i] - sum of share[i, j] over its members (zero unless the prior is projected).
     """
 
-    required: Array  # (N, N)
-    limit: Array  # (N,)
-    by_size: Array
-    odds: Array  # (N, N)
-    shape: Array  # (N,)
-    rate: Array
-    full: Array
-    share: Array  # (N, N)
-    possible: Array  # (N, widest, widest)
+    required: BoolArray  # (N, N)
+    limit: IntArray  # (N,)
+    by_size: FloatArray
+    odds: FloatArray  # (N, N)
+    shape: FloatArray  # (N,)
+    rate: FloatArray
+    full: FloatArray
+    share: FloatArray  # (N, N)
+    possible: BoolArray  # (N, widest, widest)
 
 
 class Drawn(NamedTuple):
@@ -66,12 +65,12 @@ class Drawn(NamedTuple):
     adds up weights; the heaviest sets of every node with their weights.
     """
 
-    dwell: Array
-    moves: Array
-    edges: Array
-    top: Array  # (N, TOP, most)
-    top_weight: Array  # (N, TOP)
-    weight: Array  # (N,): of the set drawn
+    dwell: FloatArray
+    moves: FloatArray
+    edges: FloatArray
+    top: IntArray  # (N, TOP, most)
+    top_weight: FloatArray  # (N, TOP)
+    weight: FloatArray  # (N,): of the set drawn
 
 
 @compiled
@@ -139,7 +138,7 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
 
 
 @compiled
-def draw_pools(pools: Pools, chance: Array, net: Net, cards: Array, random: Array) -> None:
+def draw_pools(pools: Pools, chance: FloatArray, net: Net, cards: IntArray, random: WordArray) -> None:
     """Fill the pools that do not hold all candidates: present parents, and others by their chance [source, target]."""
     n = len(cards)
     present = np.empty(n, np.bool_)
@@ -168,7 +167,7 @@ def draw_pools(pools: Pools, chance: Array, net: Net, cards: Array, random: Arra
 
 
 @compiled
-def number_joint(pools: Pools, i: int, cards: Array) -> None:
+def number_joint(pools: Pools, i: int, cards: IntArray) -> None:
     """Strides of the joint states of a pool, in C order."""
     for j in range(len(cards)):
         pools.stride[i, j] = 0
@@ -182,15 +181,15 @@ def number_joint(pools: Pools, i: int, cards: Array) -> None:
 
 @compiled
 def draw_sets(
-    cards: Array,
+    cards: IntArray,
     pools: Pools,
-    chance: Array,
+    chance: FloatArray,
     priors: Priors,
     net: Net,
     drawn: Drawn,
     room: tuple[int, int],
     empty: bool,
-    random: Array,
+    random: WordArray,
 ) -> float:
     """Weigh the sets of every node, draw one, and its rates; returns the log evidence of the complete paths.
 
@@ -314,7 +313,7 @@ def draw_sets(
 
 
 @compiled
-def _sum_out(values: Array, out: Array, outer: int, summed: int, inner: int) -> None:
+def _sum_out(values: FloatArray, out: FloatArray, outer: int, summed: int, inner: int) -> None:
     """Sum (outer, summed, inner) numbers over the middle."""
     for o in range(outer):
         for k in range(inner):
@@ -326,7 +325,7 @@ def _sum_out(values: Array, out: Array, outer: int, summed: int, inner: int) -> 
 
 
 @compiled
-def _score(table: Array, card: int, states: int, alpha: float, beta: float, possible: Array) -> float:
+def _score(table: FloatArray, card: int, states: int, alpha: float, beta: float, possible: BoolArray) -> float:
     """Log evidence of a set's statistics: per joint state of its members the dwell times, then the transitions."""
     total, base = 0.0, alpha * log(beta) - lgamma(alpha)
     for u in range(states):
@@ -341,7 +340,9 @@ def _score(table: Array, card: int, states: int, alpha: float, beta: float, poss
 
 
 @compiled
-def draw_initial(cards: Array, starts: Array, place: Array, probability: Array, random: Array) -> None:
+def draw_initial(
+    cards: IntArray, starts: FloatArray, place: IntArray, probability: FloatArray, random: WordArray
+) -> None:
     """Draw the initial distribution of every node, Dirichlet(1 + number of starts in each state), as a product.
 
     `starts` (N, widest) are how many trajectories start in each state.
@@ -356,7 +357,7 @@ def draw_initial(cards: Array, starts: Array, place: Array, probability: Array, 
 
 
 @compiled
-def count_starts(cards: Array, begin: Array, starts: Array) -> None:
+def count_starts(cards: IntArray, begin: IntArray, starts: FloatArray) -> None:
     """How many trajectories start in each state of every node, (N, widest)."""
     for i in range(len(cards)):
         for x in range(starts.shape[1]):

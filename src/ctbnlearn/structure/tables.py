@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -178,7 +177,7 @@ def pair_groups(
         )
 
 
-def _one_hot(states: NDArray[Any], cards: Sequence[int]) -> FloatArray:
+def _one_hot(states: IntArray, cards: Sequence[int]) -> FloatArray:
     """A column of ones, then for every variable the indicators of its states but the first."""
     out = np.ones((len(states), 1 + sum(cards) - len(cards)))
     k = 1

@@ -1,9 +1,9 @@
-"""Observation models as people give them: one for all variables, one each, or none."""
+"""Observation models as users give them: one for all variables, one each, or none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from ctbnlearn.data.noise.exact import ExactStates
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import DataError, ParameterError
+
+NoiseSpec: TypeAlias = NoiseModel | Mapping[str, NoiseModel | None] | None
 
 
 def choose_noise(noise: Any, names: Sequence[str]) -> list[NoiseModel]:
@@ -43,7 +45,7 @@ def choose_noise(noise: Any, names: Sequence[str]) -> list[NoiseModel]:
     return chosen
 
 
-def bind_noise(noise: Any, variables: Sequence[Variable]) -> list[NoiseModel]:
+def bind_noise(noise: NoiseSpec, variables: Sequence[Variable]) -> list[NoiseModel]:
     """As `choose_noise`, with every model bound to its variable."""
     return [m.bind(v) for m, v in zip(choose_noise(noise, [v.name for v in variables]), variables)]
 

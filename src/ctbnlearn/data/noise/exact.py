@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, NumberArray
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.variables import Variable
 from ctbnlearn.errors import ParameterError
@@ -26,13 +25,13 @@ class ExactStates(NoiseModel):
         """Fix the number of states."""
         return ExactStates(variable.n_states)
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Zero at the state seen, minus infinity elsewhere."""
         out = np.full((len(values), self.n_states), -np.inf)
         out[np.arange(len(values)), values] = 0.0
         return out
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """The codes themselves."""
         return codes
 
@@ -47,11 +46,11 @@ class RawLikelihoods(NoiseModel):
         """Nothing to fix."""
         return self
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Logarithm of the stored likelihoods."""
         with np.errstate(divide="ignore"):
             return np.log(values)
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """Likelihoods come from outside and cannot be drawn."""
         raise ParameterError("raw likelihoods cannot be simulated; choose GaussianNoise or LabelNoise")

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.noise.model import (
     AUTO,
     FEWEST,
@@ -123,7 +122,7 @@ class GaussianNoise(LearnedNoise):
             return values <= 0, "only a number above zero has a logarithm; correct it, or leave it blank"
         return None
 
-    def begin(self, values: NDArray[Any], where: str) -> GaussianNoise:
+    def begin(self, values: NumberArray, where: str) -> GaussianNoise:
         """Start from a mixture fitted to the values of a column; choose the number of states where it is open."""
         if not self.learned or self.column is not None:
             return self
@@ -183,20 +182,20 @@ class GaussianNoise(LearnedNoise):
             )
         return replace(self, values=values)
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Gaussian log density of every value around every state's value."""
         levels, variance = self._known()
         signal = self._signal(values)
         out = -0.5 * ((signal[:, None] - levels) ** 2 / variance + np.log(2 * np.pi * variance))
         return out - signal[:, None] if self.log else out
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """State value plus Gaussian noise."""
         levels, variance = self._known()
         signal = levels[codes] + np.sqrt(variance) * rng.standard_normal(len(codes))
         return np.exp(signal) if self.log else signal
 
-    def sums(self, values: NDArray[Any], weights: FloatArray) -> FloatArray:
+    def sums(self, values: NumberArray, weights: FloatArray) -> FloatArray:
         """Per state the number of values, their sum and their sum of squares, standardised: (n_states, 3)."""
         mean, sd = self.column or (0.0, 1.0)
         z = (self._signal(values) - mean) / sd
@@ -260,13 +259,13 @@ class GaussianNoise(LearnedNoise):
         """What `to_dict` gave."""
         return cls(float(content["variance"]), tuple(content["values"]), log=bool(content["log"]))
 
-    def _signal(self, values: NDArray[Any]) -> FloatArray:
-        values = np.asarray(values, float)
+    def _signal(self, values: NumberArray) -> FloatArray:
+        signal = np.asarray(values, float)
         if not self.log:
-            return values
-        if (values <= 0).any():
-            raise DataError(f"GaussianNoise with log=True needs numbers above zero, not {values[values <= 0][0]}")
-        return np.log(values)
+            return signal
+        if (signal <= 0).any():
+            raise DataError(f"GaussianNoise with log=True needs numbers above zero, not {signal[signal <= 0][0]}")
+        return np.log(signal)
 
     def _known(self) -> tuple[FloatArray, float]:
         if self.values is None or self.variance is None:

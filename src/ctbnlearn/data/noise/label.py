@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, NumberArray
 from ctbnlearn.data.messages import shown
 from ctbnlearn.data.noise.model import LearnedNoise
 from ctbnlearn.data.variables import Label, Variable, plain_label
@@ -68,7 +67,7 @@ class LabelNoise(LearnedNoise):
         else:
             if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
                 raise ParameterError(
-                    "LabelNoise: confusion must be a matrix of probabilities, one row a state, or the probability of "
+                    "LabelNoise: confusion must be a matrix of probabilities, one row per state, or the probability of "
                     f"an error, not {shown(self.confusion)}"
                 )
             if not np.allclose(matrix.sum(1), 1, atol=1e-6):
@@ -107,18 +106,18 @@ class LabelNoise(LearnedNoise):
             )
         return LabelNoise(matrix, labels, self.learn)
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Column of the confusion matrix for every label code."""
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(self.confusion)).T[values]
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """A label code for every true state."""
         cumulative = np.cumsum(np.asarray(self.confusion), axis=1)
         cumulative[:, -1] = 1.0
         return (rng.random(len(codes))[:, None] >= cumulative[codes]).sum(1)
 
-    def sums(self, values: NDArray[Any], weights: FloatArray) -> FloatArray:
+    def sums(self, values: NumberArray, weights: FloatArray) -> FloatArray:
         """How often each label was seen in each state, (n_states, n_labels)."""
         return np.stack([np.bincount(values, w, minlength=weights.shape[1]) for w in weights.T])
 

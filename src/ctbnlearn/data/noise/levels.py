@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, NumberArray
 from ctbnlearn.data.noise.gaussian import GaussianNoise
 from ctbnlearn.data.noise.model import LearnedNoise, NoiseModel, check_states, sample_of
 from ctbnlearn.data.noise.poisson import PoissonNoise
@@ -41,7 +40,7 @@ class Levels(NoiseModel):
         if check_states(self.n_states, "Levels") is None:
             raise ParameterError('Levels: n_states must be a whole number from 2 to 16, or "auto", not None')
 
-    def begin(self, values: NDArray[Any], where: str) -> NoiseModel:
+    def begin(self, values: NumberArray, where: str) -> NoiseModel:
         """The model that fits the values of a column best, with parameters to start from."""
         y = np.asarray(values, float)
         models: list[LearnedNoise] = [GaussianNoise(n_states=self.n_states)]
@@ -58,11 +57,11 @@ class Levels(NoiseModel):
         """There must have been values to choose by."""
         raise ParameterError(f"variable {variable.name!r}: Levels are for tables that are read; name a model")
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Not before a model is chosen."""
         raise ParameterError("Levels: the model is chosen as a table is read; name one, such as GaussianNoise")
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """Not before a model is chosen."""
         raise ParameterError("Levels: the model is chosen as a table is read; name one, such as GaussianNoise")
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import ParameterError
 
@@ -46,11 +45,11 @@ class NoiseModel(ABC):
         """Check the model against a variable and fill in what depends on it."""
 
     @abstractmethod
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Log p(y | x), shape (n, n_states)."""
 
     @abstractmethod
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """Draw a measured value for every true state code."""
 
     def state_labels(self) -> tuple[Label, ...] | None:
@@ -61,7 +60,7 @@ class NoiseModel(ABC):
         """Which values cannot be, and why; None where all can."""
         return None
 
-    def begin(self, values: NDArray[Any], where: str) -> NoiseModel:
+    def begin(self, values: NumberArray, where: str) -> NoiseModel:
         """Take what was left open from the values of a column; `where` begins the message if that cannot be."""
         return self
 
@@ -79,7 +78,7 @@ class LearnedNoise(NoiseModel):
     """An observation model whose parameters can be learned; `learned` says whether they are."""
 
     @abstractmethod
-    def sums(self, values: NDArray[Any], weights: FloatArray) -> FloatArray:
+    def sums(self, values: NumberArray, weights: FloatArray) -> FloatArray:
         """Statistics of values seen in states of weights (n, n_states): sums over rows, so that parts add up."""
 
     @abstractmethod
@@ -107,6 +106,9 @@ class LearnedNoise(NoiseModel):
         """The same model, its parameters known."""
 
 
+Learned = TypeVar("Learned", bound=LearnedNoise)
+
+
 def check_states(n_states: Any, who: str) -> int | str | None:
     """A number of states to learn, "auto" or None, or a clear error."""
     if n_states is None or (isinstance(n_states, str) and n_states == AUTO):
@@ -122,19 +124,19 @@ def level_labels(n_states: int) -> tuple[Label, ...]:
     return LEVELS.get(n_states) or tuple(f"level {k + 1}" for k in range(n_states))
 
 
-def sample_of(values: NDArray[Any]) -> NDArray[Any]:
+def sample_of(values: NumberArray) -> NumberArray:
     """The values, or so many of them as are looked at for a start."""
     return values if len(values) <= MOST_VALUES else np.random.default_rng(0).choice(values, MOST_VALUES, False)
 
 
-def fit_mixture(model: LearnedNoise, values: NDArray[Any], n_states: int) -> tuple[Any, float]:
+def fit_mixture(model: Learned, values: NumberArray, n_states: int) -> tuple[Learned, float]:
     """Fit a model to values whose times are not looked at; returns it and the log likelihood of the mixture.
 
     EM from several ways of cutting the sorted values, and the best of them: a state may be rare.
     """
     rank = (np.argsort(np.argsort(values, kind="stable"), kind="stable") + 0.5) / len(values)
     even = np.arange(1, n_states) / n_states
-    best: tuple[Any, float] | None = None
+    best: tuple[Learned, float] | None = None
     for cuts in (even, 1 - (1 - even) ** 3, even**3):
         weights = np.eye(n_states)[np.searchsorted(cuts, rank)]
         if (weights.sum(0) == 0).any():

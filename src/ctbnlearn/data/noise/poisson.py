@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincinv, gammaln
 
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.noise.model import (
     AUTO,
     FEWEST,
@@ -92,7 +91,7 @@ class PoissonNoise(LearnedNoise):
         bad &= ~np.isnan(values)
         return (bad, "a count is a whole number, 0 or more; correct it, or leave it blank") if bad.any() else None
 
-    def begin(self, values: NDArray[Any], where: str) -> PoissonNoise:
+    def begin(self, values: NumberArray, where: str) -> PoissonNoise:
         """Start from a mixture fitted to the counts of a column; choose the number of states where it is open."""
         if not self.learned or self.mean is not None:
             return self
@@ -117,16 +116,16 @@ class PoissonNoise(LearnedNoise):
             raise ParameterError(f"variable {variable.name!r} has {variable.n_states} states, but PoissonNoise {n}")
         return self
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Poisson log probability of every count under every state's rate."""
         rates, y = self._known(), np.asarray(values, float)[:, None]
         return y * np.log(rates) - rates - gammaln(y + 1)
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """A count for every true state."""
         return rng.poisson(self._known()[codes]).astype(float)
 
-    def sums(self, values: NDArray[Any], weights: FloatArray) -> FloatArray:
+    def sums(self, values: NumberArray, weights: FloatArray) -> FloatArray:
         """Per state the number of counts and their sum, (n_states, 2)."""
         return (np.stack([np.ones(len(values)), np.asarray(values, float)]) @ weights).T
 

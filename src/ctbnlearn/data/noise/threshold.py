@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from ctbnlearn.arguments import finite
-from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.arrays import BoolArray, FloatArray, NumberArray
 from ctbnlearn.data.noise.model import NoiseModel
 from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.errors import DataError, ParameterError
@@ -76,7 +75,7 @@ class ThresholdNoise(NoiseModel):
             return values <= 0, "only a number above zero has a logarithm; correct it, or leave it blank"
         return None
 
-    def begin(self, values: NDArray[Any], where: str) -> ThresholdNoise:
+    def begin(self, values: NumberArray, where: str) -> ThresholdNoise:
         """Take what was left open from the values of a column; `where` begins the message if that cannot be."""
         if (self.mean is not None and self.sd is not None) or not len(values):
             return self
@@ -95,12 +94,12 @@ class ThresholdNoise(NoiseModel):
             )
         return self
 
-    def log_likelihood(self, values: NDArray[Any]) -> FloatArray:
+    def log_likelihood(self, values: NumberArray) -> FloatArray:
         """Log Phi(-z) and log Phi(z) of every value's distance z from the threshold."""
         z = (self._signal(values) - self._known("mean")) / self._known("sd")
         return log_ndtr(np.stack([-z, z], axis=1))
 
-    def sample(self, codes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: NumberArray, rng: np.random.Generator) -> NumberArray:
         """Skew normal values of density 2 phi(z) Phi(+-z) around the threshold."""
         mean, sd = self._known("mean"), self._known("sd")
         away, noise = np.abs(rng.standard_normal(len(codes))), rng.standard_normal(len(codes))
@@ -116,13 +115,13 @@ class ThresholdNoise(NoiseModel):
         """What `to_dict` gave."""
         return cls(content["mean"], content["sd"], bool(content["log"]))
 
-    def _signal(self, values: NDArray[Any]) -> FloatArray:
-        values = np.asarray(values, float)
+    def _signal(self, values: NumberArray) -> FloatArray:
+        signal = np.asarray(values, float)
         if not self.log:
-            return values
-        if (values <= 0).any():
-            raise DataError(f"ThresholdNoise with log=True needs numbers above zero, not {values[values <= 0][0]}")
-        return np.log(values)
+            return signal
+        if (signal <= 0).any():
+            raise DataError(f"ThresholdNoise with log=True needs numbers above zero, not {signal[signal <= 0][0]}")
+        return np.log(signal)
 
     def _known(self, name: str) -> float:
         value = getattr(self, name)
