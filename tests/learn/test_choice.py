@@ -24,6 +24,14 @@ def test_sampling_while_it_is_cheap_then_blocks(obs, monkeypatch):
     assert isinstance(choice.choose_method(obs), cl.Blocks)
 
 
+def test_blocks_where_gaps_are_long():
+    """Chains would take minutes to agree; with few trajectories they are let."""
+    network = cl.random_network(4, rng=1)
+    obs = cl.observe(cl.simulate(network, 120, horizon=20.0, rng=2), n_times=10, rng=3)
+    assert isinstance(choice.choose_method(obs), cl.Blocks)
+    assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
+
+
 def test_few_trajectories_may_take_longer(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
     assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)

@@ -5,16 +5,20 @@ these outweigh the few that show a dependence: chains then stay at the network w
 and agree on it. Blocks take no paths. On 200 trajectories of five variables of three states that move 0.4 to 1 times
 between observations, two graphs at two horizons, the log loss of sampling was 1.5 to 2.5, that of blocks 0.001 to 1.1;
 with 0.2 moves 0.1 and 0.7 against 0.1 and 1.1; with two states and up to 1.7 moves (twelve data sets) they were equal.
+
+Two states do not hold chains, but from some 0.7 moves between observations on they may need thousands of sweeps to
+agree: with six variables and 100 to 1,000 trajectories minutes, where blocks take seconds and are as right.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
 
 from ctbnlearn.arrays import IntArray
-from ctbnlearn.data.description import MANY_STATES, describe_variable
+from ctbnlearn.data.description import MANY_STATES, VariableDescription, describe_variable
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.execute.shards import canonical_order
@@ -25,6 +29,7 @@ from ctbnlearn.structure.problem import EdgeRules
 MOST_VARIABLES = 150
 MOST_SECONDS = 120.0  # estimated, on two processors; it takes up to five times as long where chains mix slowly
 FEW, FOR_FEW = 100, 1200.0  # trajectories below which blocks are rough, or slow if these are long; seconds allowed then
+LONG_GAP = 0.7  # moves of a variable between observations from which on chains may take very long to agree
 UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
 NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
 COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
@@ -51,9 +56,20 @@ def chains_stick(obs: Incomplete) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
     if all(v.n_states < MANY_STATES for v in obs.variables):
         return False
+    return any(v.sticky for v in _described(obs, MANY_STATES))
+
+
+def gaps_are_long(obs: Incomplete) -> bool:
+    """Whether some variable moves so often between its observations that chains take very long to agree."""
+    return any(v.moves_per_gap >= LONG_GAP for v in _described(obs))
+
+
+def _described(obs: Incomplete, least_states: int = 2) -> Iterator[VariableDescription]:
+    """What some trajectories show of the variables with so many states or more."""
     seen = obs.select(spread_out(obs))
-    rich = [(v, s) for v, s in zip(obs.variables, seen.series) if v.n_states >= MANY_STATES]
-    return any(describe_variable(v.name, v.states, s, len(s.values)).sticky for v, s in rich)
+    for v, series in zip(obs.variables, seen.series):
+        if v.n_states >= least_states:
+            yield describe_variable(v.name, v.states, series, len(series.values))
 
 
 def spread_out(obs: Incomplete) -> IntArray:
@@ -78,15 +94,18 @@ def blocks_can(obs: Incomplete, rules: EdgeRules | None = None) -> bool:
 
 
 def choose_method(obs: Incomplete, rules: EdgeRules | None = None) -> Method:
-    """Sampling where its estimated cost is bounded and chains move, else blocks.
+    """Sampling where its estimated cost is bounded, chains move, and gaps are short or trajectories few; else blocks.
 
     Sampling alone knows interventions, and learns observation models along with the network. A scan is treated as the
     same data in memory.
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
-    if blocks_can(obs, rules) and chains_stick(obs):
+    able = blocks_can(obs, rules)
+    if able and chains_stick(obs):
         return Blocks()
     alone = obs.interventions is not None or bool(learned_models(obs))
+    if able and not alone and obs.n_trajectories >= FEW and gaps_are_long(obs):
+        return Blocks()
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
     return Sampling() if alone or estimated_seconds(obs) <= most else Blocks()
