@@ -74,8 +74,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         "blocks" fits exact joint chains of a few variables around each, for hundreds of variables and for accelerators.
         "exact" is EM on the joint chain of few variables. "star" is the approximation of the paper and "mean_field" its
         rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto" (default):
-        sampling as long as its cost is bounded, up to some hundred variables, else blocks, also where variables of
-        three and more states move often between observations and chains get stuck; mixture weights need star.
+        sampling as long as its cost is bounded, up to some hundred variables, else blocks, also where variables move
+        often between observations and chains agree late or get stuck; mixture weights need star.
         The objects hold the settings of a method, such as `Sampling(chains=8)`.
     rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
         Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
