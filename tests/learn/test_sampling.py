@@ -103,7 +103,7 @@ def test_pools_drawn_at_random_change_nothing(monkeypatch, max_parents):
 
     monkeypatch.setattr(sampling, "Chain", Kept)
     learner.set_params(random_state=1).fit(obs)
-    assert (chains[0].pools.room == 3).all()
+    assert (chains[0].pools.capacity == 3).all()
     chances = chains[0].chance[~np.eye(7, dtype=bool)]
     assert (chances > 0).all()
     assert (chances < 1).any()
@@ -138,8 +138,8 @@ def test_sixteen_variables_need_random_pools():
     rules = chain.EdgeRules.build(obs.names, 2, None, None, None)
     task = sampling.make_task(obs, rules, chain.Scoring(structure_prior="sparse"), [None] * 16, "learn")
     one = chain.Chain(task, np.random.SeedSequence(1))
-    assert (one.pools.room < 15).all()
-    np.testing.assert_allclose(one.chance.sum(0), 2 / 3 * one.pools.room)
+    assert (one.pools.capacity < 15).all()
+    np.testing.assert_allclose(one.chance.sum(0), 2 / 3 * one.pools.capacity)
     learner = cl.StructureLearner(2, inference=cl.Sampling(chains=2, sweeps=300, agreement=1.0)).fit(obs)
     assert learner.inference_.chains == 2
     assert cl.edge_scores(net, learner.edge_probabilities_)["auroc"] > 0.8

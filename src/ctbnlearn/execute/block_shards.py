@@ -24,7 +24,7 @@ from ctbnlearn.inference.device import Device
 
 PROCESSOR = Device("cpu", "float64", None)
 LEAST = 256  # trajectories of a shard: compiled loops work on many side by side
-ROOM = 1 << 28  # bytes of results that are waited for at a time
+MOST_WAITING = 1 << 28  # bytes of results that are waited for at a time
 
 
 class BlockShards:
@@ -90,7 +90,7 @@ class ShardedEvidence(Evidence):
 
     def add_up(self, function: Callable[..., tuple[FloatArray, ...]], *arguments: Any) -> tuple[FloatArray, ...]:
         """Add up over shards."""
-        return self._sums(function, [arguments], ROOM // 4)[0]
+        return self._sums(function, [arguments], MOST_WAITING // 4)[0]
 
     def _by_blocks(self, function: Any, members: IntArray, rates: FloatArray, start: FloatArray, size: int) -> Any:
         """Sums of all blocks; some blocks at a time where there are fewer shards than workers."""
@@ -123,7 +123,7 @@ class ShardedEvidence(Evidence):
         if self.workers.local:  # each of them takes all threads
             yield from (_on_shard(*item) for item in items)
             return
-        together = max(2 * self.workers.count, ROOM // max(size, 1))
+        together = max(2 * self.workers.count, MOST_WAITING // max(size, 1))
         for low in range(0, len(items), together):
             some = slice(low, low + together)
             yield from self.workers.map(_on_shard, items[some], names[some])

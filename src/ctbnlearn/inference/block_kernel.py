@@ -15,7 +15,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device, compiled
 
-ROOM = 1_500_000_000  # numbers that one call may keep
+MOST_KEPT = 1_500_000_000  # numbers that one call may keep
 TERMS = (96, MOST_TERMS)  # longest series that code is compiled for
 SIZES = (64, 1024)  # blocks in a call
 
@@ -215,7 +215,7 @@ class Batches:
         terms = next((t for t in TERMS if t >= n_terms(gamma * longest, rates.shape[1])), MOST_TERMS)
         kept = (terms if grain == "sum" else terms + 3 * rates.shape[1]) * start.shape[1] * dt.shape[1]
         size = SIZES[0] if len(rates) <= SIZES[0] else SIZES[1]
-        while size > 1 and size * kept > ROOM:
+        while size > 1 and size * kept > MOST_KEPT:
             size //= 2
         for low in range(0, len(rates), size):
             some = np.arange(low, min(low + size, len(rates)))

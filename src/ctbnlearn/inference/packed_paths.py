@@ -38,14 +38,14 @@ def unpack(packed: PackedPaths) -> Paths:
     slots = 2 * count + 4
     first = np.concatenate([[0], np.cumsum(slots.reshape(-1))])
     total = int(first[-1])
-    room = total + total // 8
+    capacity = total + total // 8
     paths = Paths(
         packed.begin.copy(),
         first[:-1].reshape(count.shape).astype(np.int64),
         count,
         slots,
-        np.empty(room),
-        np.empty(room, np.int16),
+        np.empty(capacity),
+        np.empty(capacity, np.int16),
         np.array([total], np.int64),
         packed.random.copy(),
     )

@@ -210,10 +210,10 @@ def weigh(
         rest = np.array([j for j in rules.allowed[i] if j not in own.tried], np.int64)
         gains, looked = found.gains[rest, i], found.gains[np.isfinite(found.gains[:, i]), i]
         odds = np.exp(np.minimum(np.where(np.isfinite(gains), gains, looked.min(initial=MOST_ODDS)), MOST_ODDS))
-        room = share * [len(m) < rules.limit(i) for m in order]  # weight of the sets that one more may join
-        total = share.sum() + room.sum() * odds.sum()
-        edges[rest, i] = room.sum() * odds / total
-        for m, w in zip(order, (share + room * odds.sum()) / total):
+        open_to_more = share * [len(m) < rules.limit(i) for m in order]  # weight of the sets that one more may join
+        total = share.sum() + open_to_more.sum() * odds.sum()
+        edges[rest, i] = open_to_more.sum() * odds / total
+        for m, w in zip(order, (share + open_to_more * odds.sum()) / total):
             edges[list(m), i] += w
         share /= total
         best = order[:MOST_LISTED]

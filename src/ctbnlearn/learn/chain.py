@@ -93,7 +93,7 @@ class Chain:
         cards, n = task.cards, len(task.cards)
         sizes = [pool_size(task.rules, i, cards) for i in range(n)]
         self.pools, most_states = make_pools(task.rules, cards, sizes)
-        self.room = sets_room(task.rules, cards, sizes)
+        self.capacity = sets_capacity(task.rules, cards, sizes)
         wide = max(1, max(min(task.rules.limit(i), int(p)) for i, p in enumerate(self.pools.size)))
         self.net = path_state.make_net(cards, wide, most_states)
         self.drawn = set_draws.Drawn(
@@ -134,12 +134,12 @@ class Chain:
         Resetting chances at ever longer intervals leaves the posterior as it is: the changes die out.
         """
         for i, allowed in enumerate(self.task.rules.allowed):
-            if len(allowed) > self.pools.room[i]:
+            if len(allowed) > self.pools.capacity[i]:
                 self.chance[:, i] = 0.0
                 need = list(self.task.rules.required[i])
                 self.chance[need, i] = 1.0
                 free = [j for j in allowed if j not in need]
-                wanted = max(1.0, FILLED * int(self.pools.room[i]) - len(need))
+                wanted = max(1.0, FILLED * int(self.pools.capacity[i]) - len(need))
                 self.chance[free, i] = shared_out(np.sqrt(share[free, i]) + EXPLORE, wanted)
 
     def sweep(self, empty: bool = False) -> None:
@@ -155,7 +155,7 @@ class Chain:
             self.priors,
             self.net,
             self.drawn,
-            self.room,
+            self.capacity,
             empty,
             self.random,
         )
@@ -196,7 +196,9 @@ class Chain:
 
     def screen(self) -> None:
         """Look at all candidates, each with the same chance to be in a pool, before chances are set."""
-        most = max(len(allowed) / max(room, 1) for allowed, room in zip(self.task.rules.allowed, self.pools.room))
+        most = max(
+            len(allowed) / max(capacity, 1) for allowed, capacity in zip(self.task.rules.allowed, self.pools.capacity)
+        )
         if most <= 1:
             return
         for _ in range(2 * int(np.ceil(most / FILLED))):
@@ -324,7 +326,7 @@ def pool_size(rules: EdgeRules, node: int, cards: Sequence[int]) -> int:
     return size
 
 
-def sets_room(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
+def sets_capacity(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
     """Most sets inside the pool of a node, and numbers in all their tables together."""
     sets = numbers = 1
     for i, size in enumerate(sizes):

@@ -263,13 +263,13 @@ def run_chains(
         sweep = _sweep_seconds(task, run.mean_rates)
         most = budget(settings, sweep)
         before, began = run.trails[0].n_sweeps, time.perf_counter()
-        while not run.agreed and (stretches := run.trails[0].room(most)) > 0:
+        while not run.agreed and (stretches := run.trails[0].next_stretches(most)) > 0:
             found = steps.advance(run.chains, stretches, run.trails[0].length, sweep)
             for trail, more in zip(run.trails, found):
                 for stretch in more:
                     trail.add(stretch)
             n, apart = run.trails[0].n_sweeps, disagreement(run.trails)
-            last = run.trails[0].room(most) == 0
+            last = run.trails[0].next_stretches(most) == 0
             enough = len(run.trails[0]) >= 16 and (n >= LEAST_SWEEPS or last)
             run.agreed = (
                 enough

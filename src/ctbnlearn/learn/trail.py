@@ -63,7 +63,7 @@ class Trail:
         """Sweeps seen."""
         return len(self) * self.length
 
-    def room(self, most: int) -> int:
+    def next_stretches(self, most: int) -> int:
         """Stretches of the next step, if `most` sweeps are allowed in all; two become one at the end of a step only."""
         return min(max(8, len(self) // 4), MOST - len(self), (most - self.n_sweeps) // self.length)
 

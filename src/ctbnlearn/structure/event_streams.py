@@ -129,8 +129,8 @@ class EventStreams:
     def extend(self, stream: Stream, node: int) -> Stream:
         """The stream of the joint states of a stream and a variable, the variable's varying fastest."""
         other = self.streams[node]
-        room = len(stream.code) + len(other.code)
-        at, code = np.empty(room + 1, np.int64), np.empty(room, np.int64)
+        capacity = len(stream.code) + len(other.code)
+        at, code = np.empty(capacity + 1, np.int64), np.empty(capacity, np.int64)
         used = _merge(stream.at, stream.code, other.at, other.code, self.cards[node], at, code)
         return Stream(at[: used + 1], code[:used])
 

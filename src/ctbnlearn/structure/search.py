@@ -141,9 +141,9 @@ def _beam(scorer: SetScorer, node: int, start: Members, lookahead: int) -> Membe
     more it may still lack. Ends `DEPTH` sizes after the last one of which all sets were tried.
     """
     rules = scorer.rules
-    free, room = [j for j in rules.allowed[node] if j not in start], rules.limit(node) - len(start)
+    free, left = [j for j in rules.allowed[node] if j not in start], rules.limit(node) - len(start)
     size, best, level = 3, start, []
-    while size <= room and comb(len(free), size) <= lookahead:
+    while size <= left and comb(len(free), size) <= lookahead:
         level, size = _joined(start, combinations(free, size)), size + 1
         best = max([best, *level], key=dict(zip([best, *level], scorer.score(node, [best, *level]))).__getitem__)
     for _ in range(DEPTH if level else 0):

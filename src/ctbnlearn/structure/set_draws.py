@@ -28,7 +28,7 @@ class Pools(NamedTuple):
     moves[move_place[i] + (code * S + x) * S + y].
     """
 
-    room: IntArray  # (N,): most candidates
+    capacity: IntArray  # (N,): most candidates
     size: IntArray  # (N,)
     members: IntArray  # (N, P)
     stay: BoolArray  # (N,): whether the members are the present parents, which stay
@@ -86,18 +86,18 @@ def count_paths(seen: Seen, paths: Paths, pools: Pools) -> None:
         dwell[k] = 0.0
     for k in range(len(moves)):
         moves[k] = 0.0
-    room = 256
-    when, node, target = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-    change, pointer, state = np.empty(room, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    capacity = 256
+    when, node, target = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    change, pointer, state = np.empty(capacity, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for b in range(len(begin)):
         total = 0
         for i in range(n):
             total += count[b, i]
             pointer[i], state[i] = first[b, i], begin[b, i]
-        if total > room:
-            room = 2 * total
-            when, node, target = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-            change = np.empty(room, np.int64)
+        if total > capacity:
+            capacity = 2 * total
+            when, node, target = np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+            change = np.empty(capacity, np.int64)
         for e in range(total):  # jumps of all nodes in order of time
             soonest, j = inf, 0
             for i in range(n):
@@ -152,10 +152,10 @@ def draw_pools(pools: Pools, chance: FloatArray, net: Net, cards: IntArray, rand
         size = 0
         for j in range(n):
             if present[j] or uniform(random) < chance[j, i]:
-                if size < pools.room[i]:
+                if size < pools.capacity[i]:
                     pools.members[i, size] = j
                 size += 1
-        pools.stay[i] = size > pools.room[i]
+        pools.stay[i] = size > pools.capacity[i]
         if pools.stay[i]:
             size = 0
             for j in range(n):
@@ -187,13 +187,13 @@ def draw_sets(
     priors: Priors,
     net: Net,
     drawn: Drawn,
-    room: tuple[int, int],
+    capacity: tuple[int, int],
     empty: bool,
     random: WordArray,
 ) -> float:
     """Weigh the sets of every node, draw one, and its rates; returns the log evidence of the complete paths.
 
-    Weights are added to `drawn.edges`. `chance` is what pools were drawn by, `room` the largest number of sets of a
+    Weights are added to `drawn.edges`. `chance` is what pools were drawn by, `capacity` the largest number of sets of a
     node, and of numbers in their tables. With `empty`, sets hold required parents alone.
 
     Sets are visited depth first along the members of the pool. Numbers are kept as (states of the members taken) x
@@ -201,8 +201,12 @@ def draw_sets(
     its states; once a set is full, all that is to come is summed at once.
     """
     n, most, wide, n_top = len(cards), pools.members.shape[1], drawn.top.shape[2], drawn.top.shape[1]
-    members, sizes, weight = np.empty((room[0], wide), np.int64), np.empty(room[0], np.int64), np.empty(room[0])
-    factors, place, tables = np.empty(room[0]), np.empty(room[0] + 1, np.int64), np.empty(room[1])
+    members, sizes, weight = (
+        np.empty((capacity[0], wide), np.int64),
+        np.empty(capacity[0], np.int64),
+        np.empty(capacity[0]),
+    )
+    factors, place, tables = np.empty(capacity[0]), np.empty(capacity[0] + 1, np.int64), np.empty(capacity[1])
     largest = 1
     for i in range(n):
         largest = max(largest, pools.joint[i] * cards[i] * (cards[i] + 1))
