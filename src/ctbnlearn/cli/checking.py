@@ -33,6 +33,9 @@ COMPILE_SECONDS = 12.0
 CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parents x state, in a whole fit
 PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
 PASSES = 3  # of them in a fit
+# Blocks on two cores, from 6 to 1,000 variables and 100 to 1,000,000 trajectories: within a factor of two or so.
+BLOCK_COMPILE_SECONDS = 5.0
+BLOCK_SECONDS = 5e-7  # per value, and joint state and move of a block
 # Memory of the whole command, its report included, as benchmarks/memory.py measures it.
 LOADED = {"complete": 360e6, "sampling": 220e6, "blocks": 590e6, "exact": 570e6, "star": 850e6, "mean_field": 850e6}
 PAIRS_LOADED = 600e6  # complete data of many variables, all pairs of parents
@@ -165,6 +168,8 @@ def _cost(data: Data, span: float, changes: list[int], rules: EdgeRules, method:
         joint = max(least, min(most_states, together // n))
         pairs = (n * (s - 1)) ** 2 * cells * n * (s**2 - 1)
     seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
+    if isinstance(method, Blocks):
+        seconds = BLOCK_COMPILE_SECONDS + BLOCK_SECONDS * data.n_values * _block_size(cards, method)
     if isinstance(method, Factorised):
         grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
         own = GRID_COPIES * (grid + 2 * min(paths, KEPT_BYTES) + work)
@@ -172,6 +177,15 @@ def _cost(data: Data, span: float, changes: list[int], rules: EdgeRules, method:
         points = data.n_trajectories * (1 + bucket(int(data.n_values / n / data.n_trajectories) + 2))
         own = 16 * data.n_values + GRID_COPIES * 8 * points * n * s
     return int(LOADED[method.name] + own), seconds
+
+
+def _block_size(cards: Sequence[int], method: Blocks) -> int:
+    """Joint states of a large block of variables, times the moves from each and one."""
+    members: list[int] = []
+    for card in sorted(cards, reverse=True):
+        if len(members) < method.members and prod([*members, card]) <= method.states:
+            members.append(card)
+    return prod(members) * (1 + sum(card - 1 for card in members))
 
 
 def _sampling_cost(data: Incomplete, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
