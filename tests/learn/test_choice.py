@@ -32,6 +32,15 @@ def test_blocks_where_gaps_are_long():
     assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
 
 
+def test_blocks_where_gaps_are_long_and_levels_are_to_be_learned():
+    """Models that are given after reading start from the values, so that moves can be counted."""
+    paths = cl.simulate(cl.random_network(3, rng=1), 120, horizon=20.0, rng=2)
+    obs = cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=3)
+    learned = obs.with_noise({name: cl.GaussianNoise(n_states=2) for name in obs.names})
+    assert all(len(s.noise.values) == 2 and s.noise.learned for s in learned.series)
+    assert isinstance(choice.choose_method(learned), cl.Blocks)
+
+
 def test_few_trajectories_may_take_longer(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
     assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
@@ -39,7 +48,7 @@ def test_few_trajectories_may_take_longer(obs, monkeypatch):
 
 def test_sampling_where_only_it_can_answer(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
-    measured = cl.GaussianNoise(n_states=2)
+    measured = cl.GaussianNoise(n_states=2)  # starts from the values
     values = cl.observe(
         cl.simulate(cl.random_network(4, rng=1), 120, horizon=2.0, rng=2),
         n_times=4,

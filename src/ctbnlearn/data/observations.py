@@ -219,8 +219,14 @@ class Observations(Trajectories):
         return replace(self, interventions=found)
 
     def with_noise(self, models: Mapping[str, NoiseModel]) -> Observations:
-        """The same values seen through other observation models, {variable: model}."""
-        series = [s.through(models[v.name]) if v.name in models else s for v, s in zip(self.variables, self.series)]
+        """The same values seen through other observation models, {variable: model}.
+
+        Models that are to be learned start from the values.
+        """
+        series = list(self.series)
+        for i, (v, own) in enumerate(zip(self.variables, self.series)):
+            if v.name in models:
+                series[i] = own.through(models[v.name].begin(own.values, f"variable {v.name!r}").bind(v))
         return replace(self, series=tuple(series))
 
 
