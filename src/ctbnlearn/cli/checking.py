@@ -33,7 +33,8 @@ COMPILE_SECONDS = 12.0
 CELL_SECONDS = 2.5e-6  # per cell of time x variable x joint state of its parents x state, in a whole fit
 PAIR_SECONDS = 1.5e-10  # per multiplication of the passes over all pairs of parents
 PASSES = 3  # of them in a fit
-# Blocks on two cores, from 6 to 1,000 variables and 100 to 1,000,000 trajectories: within a factor of two or so.
+# Blocks on two cores, from 6 to 1,000 variables and 100 to 100,000 trajectories: within a factor of two or so; more
+# where memory is too small to keep all data laid out.
 BLOCK_COMPILE_SECONDS = 5.0
 BLOCK_SECONDS = 5e-7  # per value, and joint state and move of a block
 # Memory of the whole command, its report included, as benchmarks/memory.py measures it.
@@ -167,9 +168,10 @@ def _cost(data: Data, span: float, changes: list[int], rules: EdgeRules, method:
         least, together, most_states = ACTIVE_STATES
         joint = max(least, min(most_states, together // n))
         pairs = (n * (s - 1)) ** 2 * cells * n * (s**2 - 1)
-    seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
     if isinstance(method, Blocks):
         seconds = BLOCK_COMPILE_SECONDS + BLOCK_SECONDS * data.n_values * _block_size(cards, method)
+    else:
+        seconds = COMPILE_SECONDS + CELL_SECONDS * cells * n * joint * s + PAIR_SECONDS * pairs
     if isinstance(method, Factorised):
         grid, paths, work = 10 * cells * n * s, 8 * cells * n * (s * s + s), 32 * min(cells * n, AT_ONCE) * joint
         own = GRID_COPIES * (grid + 2 * min(paths, KEPT_BYTES) + work)

@@ -91,19 +91,18 @@ def fit_blocks(
         Who works on shards, and how many bytes of them each may keep; default: this process.
     """
     check_states(obs, method)
-    if device.kind != "cpu":
-        assert isinstance(obs, Observations)
-        with threadpool_limits(1):  # small matrices, worked on side by side: threads of BLAS would fight over cores
+    with threadpool_limits(1):  # small matrices, worked on side by side: threads of BLAS would fight over cores
+        if device.kind != "cpu":
+            assert isinstance(obs, Observations)
             return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
-    own = workers or Threads()
-    shards = BlockShards(obs, own, limit)
-    try:
-        with threadpool_limits(1):
+        own = workers or Threads()
+        shards = BlockShards(obs, own, limit)
+        try:
             return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
-    finally:
-        shards.close()
-        if workers is None:
-            own.close()
+        finally:
+            shards.close()
+            if workers is None:
+                own.close()
 
 
 def _fit(

@@ -13,13 +13,12 @@ with levels to learn of values two standard deviations apart (ten graphs of five
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 import numpy as np
 
 from ctbnlearn.arrays import IntArray
-from ctbnlearn.data.description import MANY_STATES, VariableDescription, describe_variable
+from ctbnlearn.data.description import VariableDescription, describe_variable
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.execute.shards import canonical_order
@@ -55,22 +54,13 @@ def estimated_seconds(obs: Incomplete, chains: int = 4, processors: int = 2) -> 
 
 def chains_stick(obs: Incomplete) -> bool:
     """Whether chains are likely to stay at the network they start from, as far as that can be seen beforehand."""
-    if all(v.n_states < MANY_STATES for v in obs.variables):
-        return False
-    return any(v.sticky for v in _described(obs, MANY_STATES))
+    return any(v.sticky for v in _described(obs))
 
 
-def gaps_are_long(obs: Incomplete) -> bool:
-    """Whether some variable moves so often between its observations that chains take very long to agree."""
-    return any(v.moves_per_gap >= LONG_GAP for v in _described(obs))
-
-
-def _described(obs: Incomplete, least_states: int = 2) -> Iterator[VariableDescription]:
-    """What some trajectories show of the variables with so many states or more."""
+def _described(obs: Incomplete) -> list[VariableDescription]:
+    """What some trajectories show of the variables."""
     seen = obs.select(spread_out(obs))
-    for v, series in zip(obs.variables, seen.series):
-        if v.n_states >= least_states:
-            yield describe_variable(v.name, v.states, series, len(series.values))
+    return [describe_variable(v.name, v.states, s, len(s.values)) for v, s in zip(obs.variables, seen.series)]
 
 
 def spread_out(obs: Incomplete) -> IntArray:
@@ -102,11 +92,11 @@ def choose_method(obs: Incomplete, rules: EdgeRules | None = None) -> Method:
     """
     if len(obs.variables) > MOST_VARIABLES:
         return Blocks()
-    able = blocks_can(obs, rules)
-    if able and chains_stick(obs):
-        return Blocks()
-    if able and obs.n_trajectories >= FEW and gaps_are_long(obs):
-        return Blocks()
+    if blocks_can(obs, rules):
+        seen = _described(obs)
+        long_gaps = obs.n_trajectories >= FEW and any(v.moves_per_gap >= LONG_GAP for v in seen)
+        if long_gaps or any(v.sticky for v in seen):
+            return Blocks()
     alone = obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
     return Sampling() if alone or estimated_seconds(obs) <= most else Blocks()
