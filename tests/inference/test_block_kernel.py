@@ -119,8 +119,9 @@ def test_single_precision_is_close(data, block):
 def test_moments_of_cells_add_up_to_those_of_trajectories(evidence, block):
     _, rates, start = block
     total = evidence.totals(MEMBERS, rates, start)
-    ((some, flow, dwell),) = evidence.chains.by_cell(MEMBERS, rates, start, 0)
-    assert some.tolist() == [0, 1]
+    some, flow, dwell = zip(*evidence.chains.by_cell(MEMBERS, rates, start, 0))
+    assert np.concatenate(some).tolist() == [0, 1]
+    flow, dwell = np.concatenate(flow, 1), np.concatenate(dwell, 1)
     np.testing.assert_allclose(flow.sum((0, 4)), total.flow, atol=1e-10)
     np.testing.assert_allclose(dwell.sum((0, 3)), total.dwell, atol=1e-10)
     np.testing.assert_allclose(dwell.sum(2), np.broadcast_to(evidence.spans[0][:, None], dwell.sum(2).shape), atol=1e-8)

@@ -131,12 +131,11 @@ class BlockEvidence(Evidence):
         """Evaluate n blocks of equal shape; `exits` (n, S) are exit rates where they exceed the sums of the rates."""
         n, exits = len(start), rates.sum(1) if exits is None else exits
         out = Totals(np.zeros((n, self.n_trajectories)), np.zeros_like(rates), *np.zeros((2, *start.shape)))
-        for piece, numbers in enumerate(self.trajectories):
-            for some, who, found in self.chains.sums(members, rates, exits, start, piece):
-                out.log_evidence[np.ix_(some, numbers[who])] = found.log_evidence
-                out.flow[some] += found.flow
-                out.dwell[some] += found.dwell
-                out.starts[some] += found.starts
+        for piece, some, who, found in self.chains.sums(members, rates, exits, start):
+            out.log_evidence[np.ix_(some, self.trajectories[piece][who])] = found.log_evidence
+            out.flow[some] += found.flow
+            out.dwell[some] += found.dwell
+            out.starts[some] += found.starts
         out.flow[rates == 0] = 0.0  # of moves that cannot happen
         out.log_evidence[:] += self.log_scale[members].sum(1)
         return out
@@ -145,10 +144,9 @@ class BlockEvidence(Evidence):
         """Sums over trajectories of products of scores, and of scores."""
         n, size = len(rates), rates[0].size
         both, total = np.zeros((n, size, size)), np.zeros((n, size))
-        for piece in range(len(self.trajectories)):
-            for some, products, sums in self.chains.scores(members, rates, start, piece):
-                both[some] += products
-                total[some] += sums
+        for some, products, sums in self.chains.scores(members, rates, start):
+            both[some] += products
+            total[some] += sums
         return both, total
 
     def impossible(self, members: IntArray, rates: FloatArray, start: FloatArray) -> int | None:

@@ -178,24 +178,25 @@ class Batches:
             yield
 
     def sums(
-        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray, piece: int
-    ) -> Iterator[tuple[IntArray, slice, Moments]]:
-        """Moments of some blocks summed over some trajectories of a piece: (blocks, trajectories, moments)."""
-        own = self.pieces[piece][2]
-        for some, found in self._runs(members, rates, exits, start, "sum", piece):
-            evidence, flow, dwell, starts = (np.asarray(a, float)[: len(some)] for a in found)
-            spare = evidence.shape[1] - own  # padded columns: nothing seen in no time
-            yield some, slice(0, own), Moments(evidence[:, :own], flow, dwell, starts - spare * start[some])
+        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray
+    ) -> Iterator[tuple[int, IntArray, slice, Moments]]:
+        """Moments of some blocks summed over some trajectories of a piece: (piece, blocks, trajectories, moments)."""
+        for piece, (*_, own, _) in enumerate(self.pieces):
+            for some, found in self._runs(members, rates, exits, start, "sum", piece):
+                evidence, flow, dwell, starts = (np.asarray(a, float)[: len(some)] for a in found)
+                spare = evidence.shape[1] - own  # padded columns: nothing seen in no time
+                yield piece, some, slice(0, own), Moments(evidence[:, :own], flow, dwell, starts - spare * start[some])
 
     def scores(
-        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+        self, members: IntArray, rates: FloatArray, start: FloatArray
     ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Sums over a piece's trajectories of products of scores, and of scores: (blocks, products, sums)."""
-        for some, found in self._runs(members, rates, rates.sum(1), start, "trajectory", piece):
-            padded = np.resize(some, len(found.flow))
-            with self._context():
-                products, sums = score_sums(np.asarray(rates[padded], self.dtype), found.flow, found.dwell)
-            yield some, np.asarray(products, float)[: len(some)], np.asarray(sums, float)[: len(some)]
+        for piece in range(len(self.pieces)):
+            for some, found in self._runs(members, rates, rates.sum(1), start, "trajectory", piece):
+                padded = np.resize(some, len(found.flow))
+                with self._context():
+                    products, sums = score_sums(np.asarray(rates[padded], self.dtype), found.flow, found.dwell)
+                yield some, np.asarray(products, float)[: len(some)], np.asarray(sums, float)[: len(some)]
 
     def by_cell(
         self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int

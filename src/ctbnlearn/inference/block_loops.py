@@ -15,14 +15,15 @@ from numba import njit
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
-from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.device import Device, usable_cores
 from ctbnlearn.streams import OPTIONS, Function
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
 LANES = 64  # trajectories side by side
 MOST_KEPT = 1 << 23  # numbers kept from the pass ahead; fewer lanes where trajectories are long
 TOGETHER = 256  # trajectories that one task works on
-SOME = 16  # blocks that one does
+MOST_BLOCKS = 16  # blocks that one task does at most
+ENOUGH = 64  # tasks, to keep many cores busy
 
 compiled: Callable[[Function], Function] = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
 _n_terms = compiled(n_terms)
@@ -350,17 +351,17 @@ class Loops:
         ]
 
     def sums(
-        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray, piece: int
-    ) -> Iterator[tuple[IntArray, slice, Moments]]:
-        """Moments of some blocks summed over some trajectories of a piece: (blocks, trajectories, moments)."""
-        for some, who, found in self._runs(members, rates, exits, start, SUM, piece):
-            yield some, who, found._replace(flow=found.flow[:, 0, ..., 0], dwell=found.dwell[:, 0, :, 0])
+        self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray
+    ) -> Iterator[tuple[int, IntArray, slice, Moments]]:
+        """Moments of some blocks summed over some trajectories of a piece: (piece, blocks, trajectories, moments)."""
+        for piece, some, who, found in self._runs(members, rates, exits, start, SUM):
+            yield piece, some, who, found._replace(flow=found.flow[:, 0, ..., 0], dwell=found.dwell[:, 0, :, 0])
 
     def scores(
-        self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
+        self, members: IntArray, rates: FloatArray, start: FloatArray
     ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Sums over some trajectories of products of scores, and of scores: (blocks, products, sums)."""
-        for some, _, found in self._runs(members, rates, rates.sum(1), start, TRAJECTORY, piece):
+        for _, some, _, found in self._runs(members, rates, rates.sum(1), start, TRAJECTORY):
             scores = rates[some][..., None] * (found.flow[:, 0] - found.dwell[:, 0, None])
             scores = scores.reshape(len(some), -1, scores.shape[-1])
             yield some, scores @ scores.swapaxes(1, 2), scores.sum(-1)
@@ -369,8 +370,7 @@ class Loops:
         self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
     ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Moments of every cell of a piece: (blocks, flow (C, n, k, S, B), dwell (C, n, S, B))."""
-        own = self.pieces[piece][2]
-        for some, _, found in self._runs(members, rates, rates.sum(1), start, CELL, piece, own):
+        for _, some, _, found in self._runs(members, rates, rates.sum(1), start, CELL, [piece], self.pieces[piece][2]):
             yield some, np.moveaxis(found.flow, 1, 0), np.moveaxis(found.dwell, 1, 0)
 
     def _runs(
@@ -380,18 +380,22 @@ class Loops:
         exits: FloatArray,
         start: FloatArray,
         grain: int,
-        piece: int,
+        pieces: Sequence[int] | None = None,
         together: int = TOGETHER,
-    ) -> Iterator[tuple[IntArray, slice, Moments]]:
-        dt, table, own = self.pieces[piece]
+    ) -> Iterator[tuple[int, IntArray, slice, Moments]]:
+        """Evaluate blocks on some trajectories at a time; a block's results come in the order of these."""
         cards = tuple(self.cards[j] for j in members[0])
         to, sizes = moves(cards)[2], np.array(cards)
         rates, exits, start = (np.ascontiguousarray(a, float) for a in (rates, exits, start))
-        tasks = [(b, low) for b in range(0, len(rates), SOME) for low in range(0, own, together)]
+        pieces = range(len(self.pieces)) if pieces is None else pieces
+        parts = [(piece, low) for piece in pieces for low in range(0, self.pieces[piece][2], together)]
+        many = min(MOST_BLOCKS, max(1, len(rates) * len(parts) // ENOUGH))
+        tasks = [(*part, first) for part in parts for first in range(0, len(rates), many)]
 
-        def work(t: int) -> tuple[IntArray, slice, Moments]:
-            first, low = tasks[t]
-            some, high = np.arange(first, min(first + SOME, len(rates))), min(low + together, own)
+        def work(t: int) -> tuple[int, IntArray, slice, Moments]:
+            piece, low, first = tasks[t]
+            dt, table, own = self.pieces[piece]
+            some, high = np.arange(first, min(first + many, len(rates))), min(low + together, own)
             n, places, lanes = len(some), len(dt) if grain == CELL else 1, 1 if grain == SUM else high - low
             evidence, starts = np.zeros((n, high - low)), np.zeros((n, start.shape[1]))
             flow, dwell = np.zeros((n, places, *to.shape, lanes)), np.zeros((n, places, to.shape[1], lanes))
@@ -399,6 +403,6 @@ class Loops:
                 out = evidence[k], flow[k], dwell[k], starts[k]
                 data = dt, table, low, high
                 evaluate(rates[b], exits[b], start[b], members[b], sizes, to, *data, grain, *out, MOST_TERMS)
-            return some, slice(low, high), Moments(evidence, flow, dwell, starts)
+            return piece, some, slice(low, high), Moments(evidence, flow, dwell, starts)
 
-        yield from self.device.each(work, len(tasks))
+        yield from self.device.each(work, len(tasks), usable_cores())

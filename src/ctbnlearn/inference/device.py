@@ -21,7 +21,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 DEVICES = ("auto", "cpu", "gpu")
 PRECISIONS = ("auto", "float64", "float32")
-MOST_WORKERS = 4
+MOST_WORKERS = 4  # calls of jax side by side, each of which takes several cores
 Result = TypeVar("Result")
 _process: int | None = None  # the process in which jax's threads live
 
@@ -81,12 +81,12 @@ class Device:
         """Cells times trajectories times two-state nodes that one call works on: what stays in a processor's cache."""
         return 60_000 if self.kind == "cpu" else 20_000_000
 
-    def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:
-        """Results of `work` on 0, 1, ..., in order; on a processor some run side by side, at most four.
+    def each(self, work: Callable[[int], Result], count: int, most: int = MOST_WORKERS) -> Iterator[Result]:
+        """Results of `work` on 0, 1, ..., in order; on a processor some run side by side, at most `most`.
 
         Each call enters the contexts it needs itself: jax keeps them per thread.
         """
-        workers = min(count, usable_cores(), MOST_WORKERS) if self.kind == "cpu" else 1
+        workers = min(count, usable_cores(), most) if self.kind == "cpu" else 1
         if workers < 2:
             yield from map(work, range(count))
             return
