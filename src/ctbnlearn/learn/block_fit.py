@@ -20,6 +20,7 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 SCORED = 6  # trajectories per parameter from which on products of scores stand for the Hessian
 STEP = 0.02  # of logarithms of rates, for differences of the gradient
+TOGETHER = 128  # such differences taken side by side
 FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
 STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
 
@@ -262,17 +263,20 @@ class _Batch:
         return out
 
     def evaluate(self, some: IntArray, point: FloatArray) -> Value:
-        """Log posterior density, its gradient, and the curvature that complete data would have."""
+        """Log posterior density, its gradient, and the curvature that complete data would have.
+
+        Networks may come several times in `some`, with a point each.
+        """
         rates, data = self.rates(some, point), self.fitter.evidence
         found = data.totals(self.members[some], rates, self.start[some])
-        self.flow[some] = self.gather(some, rates * found.flow)
+        self.flow[some] = flow = self.gather(some, rates * found.flow)
         prior = self.log_prior(some, point)
-        gradient = self.flow[some] - self.gather(some, rates * found.dwell[:, None]) + prior.gradient
+        gradient = flow - self.gather(some, rates * found.dwell[:, None]) + prior.gradient
         if self.learn_start:
             self.start[some] = (found.starts + STARTS * self.alone_start[some]) / (data.n_trajectories + STARTS)
             self.start[some] /= self.start[some].sum(1, keepdims=True)
         there = self.there[some]
-        curvature = np.where(there, self.flow[some] + np.maximum(prior.curvature, 0.5), 1.0)
+        curvature = np.where(there, flow + np.maximum(prior.curvature, 0.5), 1.0)
         return Value(found.log_evidence.sum(1) + prior.value, np.where(there, gradient, 0.0), curvature)
 
     def score_products(self, point: FloatArray) -> FloatArray:
@@ -294,11 +298,12 @@ class _Batch:
             degrees = (count - np.arange(p)) / 2
             return out, -np.cumsum(digamma(degrees) - np.log(count / 2))[own - 1]
         flow, here = self.flow.copy(), self.evaluate(every, point).gradient
-        out = np.zeros((n, p, p))
-        for c in np.flatnonzero(self.there.any(0)):
-            moved = point.copy()
-            moved[:, c] += STEP
-            out[:, c] = (here - self.evaluate(every, moved).gradient) / STEP
+        out, (network, rate) = np.zeros((n, p, p)), np.nonzero(self.there)
+        for low in range(0, len(rate), TOGETHER):
+            some, c = network[low : low + TOGETHER], rate[low : low + TOGETHER]
+            moved = point[some]
+            moved[np.arange(len(c)), c] += STEP
+            out[some, c] = (here[some] - self.evaluate(some, moved).gradient) / STEP
         self.flow = flow
         return _positive(0.5 * (out + out.swapaxes(1, 2)), prior, self.there), np.zeros(n)
 
