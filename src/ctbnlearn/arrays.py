@@ -1,4 +1,4 @@
-"""Names for array types. They say what an array holds; shapes are in docstrings or comments."""
+"""Names for array types. They say what an array holds; shapes are in docstrings or comments, or added by jaxtyping."""
 
 from __future__ import annotations
 

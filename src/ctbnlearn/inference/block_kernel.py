@@ -1,14 +1,20 @@
-"""The joint chains of many blocks at once on an accelerator, as batches of matrix products; see `block_chain`."""
+"""The joint chains of many blocks at once on an accelerator, as batches of matrix products; see `block_chain`.
+
+Axes: n blocks of m variables, with S joint states and k moves out of each; N variables in all, of at most c states;
+C cells, B trajectories.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Float, Int
 from scipy.special import gammaln
 
 from ctbnlearn.arrays import FloatArray, IntArray
@@ -18,36 +24,42 @@ from ctbnlearn.inference.device import Device, compiled
 MOST_KEPT = 1_500_000_000  # numbers that one call may keep
 TERMS = (96, MOST_TERMS)  # longest series that code is compiled for
 SIZES = (64, 1024)  # blocks in a call
+Chains: TypeAlias = Float[Array, "n S B"]
+Scales: TypeAlias = Float[Array, "n 1 B"]
+Loads: TypeAlias = Float[Array, "n B"]  # gamma dt of one cell
+Seen: TypeAlias = Float[Array, "N c B"]  # likelihoods at one grid point
+Count: TypeAlias = Int[Array, ""]
+Sums: TypeAlias = tuple[Float[Array, "n k S *each"], Float[Array, "n S *each"]]  # flow and dwell; each: B or nothing
 
 
 def _evaluate(
-    rates: Array,
-    exits: Array,
-    start: Array,
-    members: Array,
-    dt: Array,
-    likelihood: Array,
+    rates: Float[Array, "n k S"],
+    exits: Float[Array, "n S"],
+    start: Float[Array, "n S"],
+    members: Int[Array, "n m"],
+    dt: Float[Array, "C B"],
+    likelihood: Float[Array, "C+1 N c B"],
     *,
     cards: tuple[int, ...],
     grain: str,
     most: int,
 ) -> Moments:
-    """Evaluate n blocks on B trajectories of C cells.
+    """Evaluate blocks on trajectories.
 
     Parameters
     ----------
-    rates : (n, k, S)
+    rates
         Rate of every move.
-    exits : (n, S)
+    exits
         Exit rate of every state: the sum of its rates, or more (the chain then loses probability).
-    start : (n, S)
+    start
         Initial distribution.
-    members : (n, m)
+    members
         The variables of every block.
-    dt : (C, B)
+    dt
         Length of every cell.
-    likelihood : (C + 1, N, c, B)
-        p(y | x) of every variable at every grid point, c the largest number of states.
+    likelihood
+        p(y | x) of every variable at every grid point.
     cards
         Number of states of every member.
     grain : {"sum", "trajectory", "cell"}
@@ -68,18 +80,18 @@ def _evaluate(
     terms = jnp.minimum(jnp.ceil(n_terms(load.max((1, 2)), len(to))).astype(jnp.int32), most)
     log_factorials = jnp.asarray(gammaln(np.arange(most + 1) + 1.0), rates.dtype)
 
-    def seen(table: Array) -> Array:
-        """Likelihood of the joint states, (n, S, B), from that of the variables, (N, c, B)."""
+    def seen(table: Seen) -> Chains:
+        """Likelihood of the joint states from that of the variables."""
         joint = table[members[:, 0], : cards[0]]
         for j, card in enumerate(cards[1:], 1):
             joint = (joint[:, :, None] * table[members[:, j], None, :card]).reshape(n, -1, joint.shape[-1])
         return joint
 
-    def weight(x: Array, k: Array) -> Array:
-        """Poisson probabilities of k jumps, (n, 1, B)."""
+    def weight(x: Loads, k: Count) -> Scales:
+        """Poisson probabilities of k jumps."""
         return jnp.exp(k * jnp.log(jnp.maximum(x, 1e-30)) - x - log_factorials[k])[:, None]
 
-    def forward(v: Array, cell: tuple[Array, Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def forward(v: Chains, cell: tuple[Loads, Seen, Count]) -> tuple[Chains, tuple[Chains, Scales]]:
         x, table, count = cell
         y = jax.lax.fori_loop(0, count, lambda i, y: weight(x, count - 1 - i) * v + turned @ y, weight(x, count) * v)
         y = y * seen(table)
@@ -91,38 +103,40 @@ def _evaluate(
     _, (before, scales) = jax.lax.scan(forward, first / scale0, (load, likelihood[1:], terms))
     log_evidence = jnp.log(scale0[:, 0]) + jnp.log(scales[:, :, 0]).sum(0)
 
-    def products(y: Array, adjoint: Array) -> tuple[Array, Array]:
+    def products(y: Chains, adjoint: Chains) -> Sums:
         if grain == "sum":
             both = jnp.einsum("nxb,nyb->nxy", y, adjoint)
             return both[:, every, to], both[:, here, here]
         return y[:, None] * adjoint[:, to], y * adjoint
 
     def backward(
-        carry: tuple[Array, tuple[Array, ...]], cell: tuple[Array, Array, Array, Array, Array]
-    ) -> tuple[tuple[Array, tuple[Array, ...]], tuple[Array, ...]]:
+        carry: tuple[Chains, Sums], cell: tuple[Chains, Scales, Loads, Seen, Count]
+    ) -> tuple[tuple[Chains, Sums], Sums | None]:
         beta, total = carry
         v, scale, x, table, count = cell
         adjoint = beta * seen(table) / scale
         kept = jnp.zeros((most, *v.shape), v.dtype)
 
-        def again(i: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:
+        def again(
+            i: Count, both: tuple[Chains, Float[Array, "terms n S B"]]
+        ) -> tuple[Chains, Float[Array, "terms n S B"]]:
             y, kept = both
             return weight(x, count - 1 - i) * v + turned @ y, kept.at[i].set(y)
 
         _, kept = jax.lax.fori_loop(0, count, again, (weight(x, count) * v, kept))
 
-        def reverse(i: Array, state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-            adjoint, beta, flow, dwell = state
+        def reverse(i: Count, state: tuple[Chains, Chains, Sums]) -> tuple[Chains, Chains, Sums]:
+            adjoint, beta, (flow, dwell) = state
             more = products(kept[count - 1 - i], adjoint)
-            return step @ adjoint, beta + weight(x, i) * adjoint, flow + more[0], dwell + more[1]
+            return step @ adjoint, beta + weight(x, i) * adjoint, (flow + more[0], dwell + more[1])
 
         begun = total if grain != "cell" else zero
-        adjoint, beta, *own = jax.lax.fori_loop(0, count, reverse, (adjoint, jnp.zeros_like(adjoint), *begun))
+        adjoint, beta, own = jax.lax.fori_loop(0, count, reverse, (adjoint, jnp.zeros_like(adjoint), begun))
         beta = beta + weight(x, count) * adjoint
-        return (beta, tuple(own) if grain != "cell" else zero), (tuple(own) if grain == "cell" else ())
+        return (beta, own if grain != "cell" else zero), (own if grain == "cell" else None)
 
     each = () if grain == "sum" else (dt.shape[1],)
-    zero: tuple[Array, ...] = (
+    zero: Sums = (
         jnp.zeros((n, len(to), size, *each), rates.dtype),
         jnp.zeros((n, size, *each), rates.dtype),
     )
@@ -130,7 +144,7 @@ def _evaluate(
         backward, (jnp.ones_like(first), zero), (before, scales, load, likelihood[1:], terms), reverse=True
     )
     beta, total = carry
-    flow, dwell = by_cell if grain == "cell" else total
+    flow, dwell = by_cell or total
     wide = gamma.reshape((-1,) + (1,) * (1 + len(each)))
     starts = (first / scale0 * beta).sum(-1)
     return Moments(log_evidence, flow / wide[..., None], dwell / wide, starts)
@@ -139,8 +153,10 @@ def _evaluate(
 evaluate = compiled(_evaluate, static_argnames=("cards", "grain", "most"))
 
 
-def _score_sums(rates: Array, flow: Array, dwell: Array) -> tuple[Array, Array]:
-    """Sums over trajectories of products of scores (n, k * S, k * S), and of scores; zero for moves of rate zero."""
+def _score_sums(
+    rates: Float[Array, "n k S"], flow: Float[Array, "n k S B"], dwell: Float[Array, "n S B"]
+) -> tuple[Float[Array, "n k*S k*S"], Float[Array, "n k*S"]]:
+    """Sums over trajectories of products of scores, and of scores; zero for moves of rate zero."""
     scores = jnp.where(rates[..., None] > 0, rates[..., None] * (flow - dwell[:, None]), 0.0)
     scores = scores.reshape(len(flow), -1, scores.shape[-1])
     return jnp.einsum("npb,nqb->npq", scores, scores), scores.sum(-1)

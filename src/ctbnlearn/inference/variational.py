@@ -22,6 +22,9 @@ is written out, and tested against it.
 
 Naive mean field (Cohn et al. 2010), the rival, differs in the averages alone: r~_i = exp E_u[ln R~_i(x, x' | u)], so
 that transitions do not depend on what the parents do at that moment. It is chosen by the type of the tables.
+
+Axes: N nodes, S states, P active parents, U joint states of these, C cells, B trajectories; R = C B, where cells and
+trajectories are one axis.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Bool, Float, Int
 
 from ctbnlearn.arrays import AnyArray
 from ctbnlearn.inference.device import compiled
@@ -48,63 +52,63 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    geometric : (N, U, S, S)
+    geometric
         R~(x, x' | u), zero diagonal.
-    exit : (N, U, S)
+    exit
         Sum over x' of R(x, x' | u).
-    parents : (N, P)
+    parents
         Active parents; N stands for none.
-    select : (P, N, U, S)
+    select
         One where parent p is in state s in joint state u; state 0 for a parent that is not there.
-    initial : (N, S)
+    initial
         Initial distribution, zero for states a node does not have.
-    cards : (N,)
+    cards
         Number of states of every node.
     """
 
-    geometric: AnyArray
-    exit: AnyArray
-    parents: AnyArray
-    select: AnyArray
-    initial: AnyArray
-    cards: AnyArray
+    geometric: Float[AnyArray, "N U S S"]
+    exit: Float[AnyArray, "N U S"]
+    parents: Int[AnyArray, "N P"]
+    select: Float[AnyArray, "P N U S"]
+    initial: Float[AnyArray, "N S"]
+    cards: Int[AnyArray, " N"]
 
 
 class MeanFieldTables(NamedTuple):
-    """Path rates for naive mean field: as `Tables`, with ln R~ (N, U, S, S), zero where a transition cannot happen."""
+    """Path rates for naive mean field: as `Tables`, with ln R~, zero where a transition cannot happen."""
 
-    geometric: AnyArray
-    exit: AnyArray
-    parents: AnyArray
-    select: AnyArray
-    initial: AnyArray
-    cards: AnyArray
-    log: AnyArray
+    geometric: Float[AnyArray, "N U S S"]
+    exit: Float[AnyArray, "N U S"]
+    parents: Int[AnyArray, "N P"]
+    select: Float[AnyArray, "P N U S"]
+    initial: Float[AnyArray, "N S"]
+    cards: Int[AnyArray, " N"]
+    log: Float[AnyArray, "N U S S"]
 
 
 AnyTables = Tables | MeanFieldTables
 
 
 class Evidence(NamedTuple):
-    """Grid and observations of a block: dt (C, B), likelihood (C + 1, N, S, B), log_scale (N, B)."""
+    """Grid and observations of a block, as in `grid.Block`."""
 
-    dt: Array
-    likelihood: Array
-    log_scale: Array
+    dt: Float[AnyArray, "C B"]
+    likelihood: Float[AnyArray, "C+1 N S B"]
+    log_scale: Float[AnyArray, "N B"]
 
 
 class State(NamedTuple):
-    """Path posterior of a block: m (N, S, S, C, B), q (N, S, C, B), A (N, B), s (N, S, B); next share of chord (B,)."""
+    """Path posterior of a block: m, q, A and s; and the next share of the chord."""
 
-    transitions: AnyArray
-    marginal: AnyArray
-    entropy: AnyArray
-    first: AnyArray
-    share: AnyArray
+    transitions: Float[AnyArray, "N S S C B"]
+    marginal: Float[AnyArray, "N S C B"]
+    entropy: Float[AnyArray, "N B"]
+    first: Float[AnyArray, "N S B"]
+    share: Float[AnyArray, " B"]
 
 
-def parent_states(q: Array, tables: AnyTables) -> Array:
-    """Probability of every joint state of the active parents, (N, U, C, B)."""
+def parent_states(q: Float[Array, "N S C B"], tables: AnyTables) -> Float[Array, "N U C B"]:
+    """Probability of every joint state of the active parents."""
     extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
     out = jnp.ones((), q.dtype)
     for p in range(tables.select.shape[0]):
@@ -116,18 +120,20 @@ def parent_states(q: Array, tables: AnyTables) -> Array:
 
 
 class Mean(NamedTuple):
-    """Rates averaged over the parents: r~ (N, S, S, C, B), e (N, S, C, B); and the joint parent states (N, U, C, B)."""
+    """Rates averaged over the parents: r~ and e; and the joint parent states."""
 
-    off: Array
-    leave: Array
-    parents: Array
-
-
-Attempt: TypeAlias = tuple[Array, State, Array, Mean]  # share of the chord, the state there, its F and mean rates
-Carry: TypeAlias = tuple[State, Array, Mean, Array, Array | int]  # state, F, mean rates, what still moves, sweeps
+    off: Float[Array, "N S S C B"]
+    leave: Float[Array, "N S C B"]
+    parents: Float[Array, "N U C B"]
 
 
-def mean_rates(q: Array, tables: AnyTables) -> Mean:
+PerTrajectory: TypeAlias = Float[Array, " B"]
+Count: TypeAlias = Int[Array, ""] | int
+Attempt: TypeAlias = tuple[PerTrajectory, State, PerTrajectory, Mean]  # share of chord, state there, its F and rates
+Carry: TypeAlias = tuple[State, PerTrajectory, Mean, Bool[Array, " B"], Count]  # state, F, rates, what moves, sweeps
+
+
+def mean_rates(q: Float[Array, "N S C B"], tables: AnyTables) -> Mean:
     """Average the path rates over the parents' marginals."""
     u = parent_states(floored(q), tables)
     n, tall, *cells = u.shape
@@ -138,8 +144,10 @@ def mean_rates(q: Array, tables: AnyTables) -> Mean:
     return Mean(off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells), u)
 
 
-def average(rates: Array, u: Array, log: Array | None) -> Array:
-    """Rates (N, U, S, S) averaged over parent states (N, U, R), (N, S S, R); where their logs are given, those are."""
+def average(
+    rates: Float[Array, "N U S S"], u: Float[Array, "N U R"], log: Float[Array, "N U S S"] | None
+) -> Float[Array, "N S*S R"]:
+    """Rates averaged over parent states; where their logs are given, those are."""
     n, tall = rates.shape[:2]
     if log is None:
         return jnp.matmul(rates.reshape(n, tall, -1).transpose(0, 2, 1), u)
@@ -147,16 +155,20 @@ def average(rates: Array, u: Array, log: Array | None) -> Array:
     return jnp.where(possible, jnp.exp(jnp.matmul(log.reshape(n, tall, -1).transpose(0, 2, 1), u)), 0.0)
 
 
-def floored(q: Array) -> Array:
+def floored(q: Float[Array, "N S C B"]) -> Float[Array, "N S C B"]:
     """Marginals kept away from zero, by far less than they are known: `child_response` divides by them."""
     return jnp.maximum(q, float(jnp.finfo(q.dtype).eps) ** 0.75)
 
 
-def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> Array:
-    """Ln Z of every node and trajectory under given cell generators, (N, B)."""
+def log_likelihood(
+    off: Float[Array, "N S S C B"], diagonal: Float[Array, "N S C B"], evidence: Evidence, initial: Float[Array, "N S"]
+) -> Float[Array, "N B"]:
+    """Ln Z of every node and trajectory under given cell generators."""
     matrix, log_scale = exponential(off, diagonal, evidence.dt)
 
-    def step(mu: Array, cell: tuple[Array, Array]) -> tuple[Array, Array]:
+    def step(
+        mu: Float[Array, "N S B"], cell: tuple[Float[Array, "N S S B"], Float[Array, "N S B"]]
+    ) -> tuple[Float[Array, "N S B"], Float[Array, "N B"]]:
         propagator, seen = cell
         mu = jnp.sum(mu[:, :, None] * propagator, axis=1) * seen
         total = jnp.sum(mu, axis=1)
@@ -168,10 +180,14 @@ def log_likelihood(off: Array, diagonal: Array, evidence: Evidence, initial: Arr
     return jnp.log(total) + jnp.sum(logs, axis=0) + jnp.sum(log_scale, axis=1) + evidence.log_scale
 
 
-def answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> tuple[State, Array]:
-    """Path posterior under given cell generators, and ln Z (N, B)."""
+def answer(
+    off: Float[Array, "N S S C B"], diagonal: Float[Array, "N S C B"], evidence: Evidence, initial: Float[Array, "N S"]
+) -> tuple[State, Float[Array, "N B"]]:
+    """Path posterior under given cell generators, and ln Z."""
 
-    def total(off: Array, diagonal: Array, boost: Array) -> tuple[Array, Array]:
+    def total(
+        off: Float[Array, "N S S C B"], diagonal: Float[Array, "N S C B"], boost: Float[Array, "N S B"]
+    ) -> tuple[Float[Array, ""], Float[Array, "N B"]]:
         first = evidence._replace(likelihood=evidence.likelihood.at[0].multiply(1 + boost))
         value = log_likelihood(off, diagonal, first, initial)
         return jnp.sum(value), value
@@ -189,8 +205,12 @@ def answer(off: Array, diagonal: Array, evidence: Evidence, initial: Array) -> t
 
 
 def answer_by_states(
-    off: Array, diagonal: Array, evidence: Evidence, initial: Array, groups: Groups
-) -> tuple[State, Array]:
+    off: Float[Array, "N S S C B"],
+    diagonal: Float[Array, "N S C B"],
+    evidence: Evidence,
+    initial: Float[Array, "N S"],
+    groups: Groups,
+) -> tuple[State, Float[Array, "N B"]]:
     """As `answer`, for each group of nodes on arrays no wider than its states."""
     if not groups:
         return answer(off, diagonal, evidence, initial)
@@ -211,37 +231,37 @@ def answer_by_states(
     return State(moves, marginal, entropy, first, jnp.ones_like(value[0])), value
 
 
-def _xlogy(x: Array, y: Array) -> Array:
+def _xlogy(x: Float[Array, "*#shape"], y: Float[Array, "*#shape"]) -> Float[Array, "*#shape"]:
     """X ln y, zero where y is zero (a transition that cannot happen has no expected count)."""
     positive = y > 0
     return jnp.where(positive, x * jnp.log(jnp.where(positive, y, 1.0)), 0.0)
 
 
-def _start_energy(first: Array, initial: Array) -> Array:
-    """Expected log probability of the state at the start, (N, B)."""
+def _start_energy(first: Float[Array, "N S B"], initial: Float[Array, "N S"]) -> Float[Array, "N B"]:
+    """Expected log probability of the state at the start."""
     return jnp.sum(_xlogy(first, initial[:, :, None]), axis=1)
 
 
-def energy(transitions: Array, dwell: Array, mean: Mean) -> Array:
-    """Sum over nodes and cells of m ln r~ - t e, per trajectory (B,)."""
+def energy(transitions: Float[Array, "N S S C B"], dwell: Float[Array, "N S C B"], mean: Mean) -> PerTrajectory:
+    """Sum over nodes and cells of m ln r~ - t e, per trajectory."""
     return jnp.sum(_xlogy(transitions, mean.off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * mean.leave, axis=(0, 1, 2))
 
 
-def objective(state: State, tables: AnyTables, dt: Array) -> tuple[Array, Mean]:
-    """F of the paths of every trajectory (B,), and the mean rates it rests on."""
+def objective(state: State, tables: AnyTables, dt: Float[Array, "C B"]) -> tuple[PerTrajectory, Mean]:
+    """F of the paths of every trajectory, and the mean rates it rests on."""
     mean = mean_rates(state.marginal, tables)
     paths = jnp.sum(state.entropy + _start_energy(state.first, tables.initial), axis=0)
     return paths + energy(state.transitions, state.marginal * dt, mean), mean
 
 
-def _bridge(transitions: Array, off: Array) -> Array:
+def _bridge(transitions: Float[Array, "N S S C B"], off: Float[Array, "N S S C B"]) -> Float[Array, "N S S C B"]:
     """Expected transitions divided by their rates, zero where a transition cannot happen."""
     positive = off > 0
     return jnp.where(positive, transitions / jnp.where(positive, off, 1.0), 0.0)
 
 
-def child_response(state: State, tables: AnyTables, mean: Mean, dt: Array) -> Array:
-    """Psi (N, S, C, B): derivative of the children's terms with respect to a node's time in each state.
+def child_response(state: State, tables: AnyTables, mean: Mean, dt: Float[Array, "C B"]) -> Float[Array, "N S C B"]:
+    """Psi: derivative of the children's terms with respect to a node's time in each state.
 
     `mean` are the mean rates at the state. The derivative of a product of marginals with respect to one of them is the
     product divided by it.
@@ -263,8 +283,14 @@ def child_response(state: State, tables: AnyTables, mean: Mean, dt: Array) -> Ar
     return jnp.where(dt > 0, slope[:-1] / jnp.where(dt > 0, dt, 1.0), 0.0)
 
 
-def _moves(transitions: Array, off: Array, u: Array, geometric: Array, mean_field: bool) -> Array:
-    """Expected transitions (N, U, S, S) by parent state: with the flow q^u R~(u) / r~, or q^u alone in mean field."""
+def _moves(
+    transitions: Float[Array, "N S S C B"],
+    off: Float[Array, "N S S C B"],
+    u: Float[Array, "N U R"],
+    geometric: Float[Array, "N U S S"],
+    mean_field: bool,
+) -> Float[Array, "N U S S"]:
+    """Expected transitions by parent state: with the flow q^u R~(u) / r~, or q^u alone in mean field."""
     n, states = transitions.shape[:2]
     split = transitions if mean_field else _bridge(transitions, off)
     moves = jnp.matmul(u, split.reshape(n, states * states, -1).transpose(0, 2, 1)).reshape(geometric.shape)
@@ -291,19 +317,27 @@ def start(evidence: Evidence, tables: AnyTables) -> State:
 
 @partial(compiled, static_argnames="groups")
 def sweeps(
-    evidence: Evidence, tables: AnyTables, state: State, tol: Array, max_sweeps: Array, *, groups: Groups = ()
-) -> tuple[State, Array, Array | int]:
+    evidence: Evidence,
+    tables: AnyTables,
+    state: State,
+    tol: Float[Array, ""],
+    max_sweeps: Int[Array, ""],
+    *,
+    groups: Groups = (),
+) -> tuple[State, PerTrajectory, Count]:
     """Update all nodes until F of every trajectory rises by less than `tol`, at most `max_sweeps` times.
 
     A trajectory that has come to rest stays as it is while others go on, so that it does not matter which ones are
-    updated together; nor does it matter which nodes `groups` takes together. Returns the state, F (B,) and the number
-    of sweeps.
+    updated together; nor does it matter which nodes `groups` takes together. Returns the state, F and the number of
+    sweeps.
     """
 
-    def mix(a: State, b: State, share: Array) -> State:
+    def mix(a: State, b: State, share: PerTrajectory) -> State:
         return State(*(jnp.where(share == 1, y, jnp.where(share == 0, x, x + share * (y - x))) for x, y in zip(a, b)))
 
-    def suggested(share: Array, rise: Array, slope: Array, noise: Array) -> Array:
+    def suggested(
+        share: PerTrajectory, rise: PerTrajectory, slope: PerTrajectory, noise: PerTrajectory
+    ) -> PerTrajectory:
         """Top of the parabola with given slope at 0 and rise at `share`; 1 where it does not bend downwards."""
         bend = slope * share - rise
         top = slope * share**2 / (2 * jnp.where(bend > 0, bend, 1.0))  # 0 at a rise of minus infinity
@@ -318,12 +352,12 @@ def sweeps(
         noise = ROUNDING * jnp.finfo(value.dtype).eps * jnp.abs(jnp.where(value > -jnp.inf, value, 0.0))
         least = value - noise
 
-        def attempt(share: Array) -> Attempt:
+        def attempt(share: PerTrajectory) -> Attempt:
             there = mix(state, best, share)
             reached, mean = objective(there, tables, evidence.dt)
             return share, there, jnp.where(jnp.isnan(reached), -jnp.inf, reached), mean
 
-        def shorter(inner: tuple[Attempt, Array | int]) -> tuple[Attempt, Array | int]:
+        def shorter(inner: tuple[Attempt, Count]) -> tuple[Attempt, Count]:
             (share, _, reached, _), tries = inner
             less = jnp.clip(suggested(share, reached - value, slope, noise), 0.1 * share, 0.5 * share)
             last = tries + 1 == SHORTENINGS  # what has not climbed by then stays where it was
@@ -331,7 +365,7 @@ def sweeps(
             return attempt(jnp.where(tries < 0, share, less)), tries + 1  # the first one is tried as it is
 
         first = jnp.where(moving, jnp.where(value == -jnp.inf, 1.0, state.share), 0.0)
-        before: tuple[Attempt, Array | int] = (first, state, jnp.full_like(value, -jnp.inf), mean), -1
+        before: tuple[Attempt, Count] = (first, state, jnp.full_like(value, -jnp.inf), mean), -1
         (share, there, reached, mean), _ = jax.lax.while_loop(
             lambda inner: (inner[1] < 0) | (jnp.any(inner[0][2] < least) & (inner[1] < SHORTENINGS)),
             shorter,
@@ -352,8 +386,10 @@ def sweeps(
 
 
 @compiled
-def statistics(state: State, tables: AnyTables, dt: Array) -> tuple[Array, Array]:
-    """Expected dwell (N, U, S) and transitions (N, U, S, S) per joint state of the active parents."""
+def statistics(
+    state: State, tables: AnyTables, dt: Float[Array, "C B"]
+) -> tuple[Float[Array, "N U S"], Float[Array, "N U S S"]]:
+    """Expected dwell and transitions per joint state of the active parents."""
     mean = mean_rates(state.marginal, tables)
     n, states = state.marginal.shape[:2]
     flat = mean.parents.reshape(n, mean.parents.shape[1], -1)
@@ -363,8 +399,8 @@ def statistics(state: State, tables: AnyTables, dt: Array) -> tuple[Array, Array
 
 
 @compiled
-def predictive(evidence: Evidence, tables: AnyTables) -> Array:
-    """Log likelihood of each observation given the earlier ones, summed per trajectory (B,).
+def predictive(evidence: Evidence, tables: AnyTables) -> PerTrajectory:
+    """Log likelihood of each observation given the earlier ones, summed per trajectory.
 
     Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
     """
@@ -372,18 +408,20 @@ def predictive(evidence: Evidence, tables: AnyTables) -> Array:
 
 
 @compiled
-def forecasts(evidence: Evidence, tables: AnyTables) -> Array:
-    """State probabilities at the grid points given what was seen earlier, as `predictive`: (C + 1, N, S, B)."""
+def forecasts(evidence: Evidence, tables: AnyTables) -> Float[Array, "C+1 N S B"]:
+    """State probabilities at the grid points given what was seen earlier, as `predictive`."""
     return _filter(evidence, tables)[0]
 
 
-def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Array, Array]:
-    def advance(q: Array, mean: Mean, dt: Array) -> Array:
+def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Float[Array, "C+1 N S B"], PerTrajectory]:
+    def advance(q: Float[Array, "N S B"], mean: Mean, dt: PerTrajectory) -> Float[Array, "N S B"]:
         matrix, _ = exponential(mean.off, -mean.leave, dt[None])
         q = jnp.sum(q[:, :, None] * matrix[:, :, :, 0], axis=1)
         return q / jnp.sum(q, axis=1, keepdims=True)
 
-    def step(q: Array, cell: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def step(
+        q: Float[Array, "N S B"], cell: tuple[PerTrajectory, Float[Array, "N S B"]]
+    ) -> tuple[Float[Array, "N S B"], tuple[Float[Array, "N S B"], PerTrajectory]]:
         dt, seen = cell
         middle = advance(q, mean_rates(q[:, :, None], tables), 0.5 * dt)
         ahead = advance(q, mean_rates(middle[:, :, None], tables), dt)
@@ -399,12 +437,12 @@ def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Array, Array]:
 
 
 @compiled
-def grid_marginals(evidence: Evidence, tables: AnyTables, state: State) -> Array:
-    """Posterior marginals at the grid points, (C + 1, N, S, B), for the converged neighbours in `state`."""
+def grid_marginals(evidence: Evidence, tables: AnyTables, state: State) -> Float[Array, "C+1 N S B"]:
+    """Posterior marginals at the grid points, for the converged neighbours in `state`."""
     mean = mean_rates(state.marginal, tables)
     psi = child_response(state, tables, mean, evidence.dt)
 
-    def total(boost: Array) -> Array:
+    def total(boost: Float[Array, "_ N S B"]) -> Float[Array, ""]:
         boosted = evidence._replace(likelihood=evidence.likelihood * (1 + boost))
         return jnp.sum(log_likelihood(mean.off, psi - mean.leave, boosted, tables.initial))
 

@@ -1,7 +1,7 @@
 """Posterior over every set of up to two parents, of all nodes, from complete paths, without ever listing the sets.
 
 Nodes are taken in batches, columns in blocks of variables with the same number of states, so that memory stays within
-a budget; blocks below the diagonal are left out. Kernels are in `pair_kernels`.
+a budget; blocks below the diagonal are left out. Kernels are in `pair_kernels`, which says what the axes are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Float
 
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.paths import Paths
@@ -274,9 +275,9 @@ class AllPairs:
         self,
         members: IntArray,
         card: int,
-        single: Array,
-        total: Array,
-        pair: list[Array],
+        single: Float[Array, "n W F"],
+        total: Float[Array, "n W"],
+        pair: list[Float[Array, "n W _ _"]],
         everyone: list[FloatArray],
     ) -> tuple[FloatArray, FloatArray]:
         """Tables of the listed sets (n, k, 2): dwell (n, k, s, t, S) and transitions (n, k, s, t, S, S)."""

@@ -2,26 +2,33 @@
 
 Columns are the states of all variables but each one's first, variables of one size side by side; first states follow by
 differences.
+
+Axes: n nodes of the batch; T transitions of a node; W its moments, which are the time in each state but the first, then
+the transitions; V variables and F columns (v, or va and vb, Fa and Fb: those of one block, or of blocks a and b); k
+listed sets; s and t states of their two members but the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Bool, Float, Int, Shaped
 
 from ctbnlearn.arrays import AnyArray
 from ctbnlearn.inference.device import compiled
 
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
+Cells: TypeAlias = Float[Array, "*#cells"]  # any shapes that broadcast
+Prior: TypeAlias = tuple[Float[Array, " n"], Float[Array, " n"]]  # shape and rate of the cells
 
 
-def log_gamma(a: Array) -> Array:
+def log_gamma(a: Float[Array, "*cells"]) -> Float[Array, "*cells"]:
     """Logarithm of Gamma for a > 0, by Stirling's series after a shift; two logarithms per value.
 
     Relative error some 1e-14 in double precision up to a = 1e40, 1e-7 in single precision up to a = 1e12.
@@ -34,7 +41,7 @@ def log_gamma(a: Array) -> Array:
     return (z - 0.5) * jnp.log(z) - z + HALF_LOG_TAU + series - jnp.log(product)
 
 
-def _stirling(a: Array) -> tuple[int, Array]:
+def _stirling(a: Float[Array, "*cells"]) -> tuple[int, Float[Array, "*cells"]]:
     """By how much to shift, and what the series adds at a + shift."""
     shift = 7 if a.dtype == jnp.float64 else 3
     inverse = 1 / (a + shift)
@@ -43,7 +50,7 @@ def _stirling(a: Array) -> tuple[int, Array]:
     return shift, inverse * (1 / 12 - square * (1 / 360 - square * terms))
 
 
-def cell_term(counts: Array, time: Array, shape: Array, rate: Array, usual: Array) -> Array:
+def cell_term(counts: Cells, time: Cells, shape: Cells, rate: Cells, usual: Cells) -> Cells:
     """The part of a cell's score that stays small: scores are taken relative to the empty set.
 
     With a = shape + M, b = rate + T, z = a + shift and `usual` the rate x -> y whatever the parents do, r0,
@@ -63,8 +70,13 @@ def cell_term(counts: Array, time: Array, shape: Array, rate: Array, usual: Arra
 
 
 def cell_constant(
-    n_cells: int, total: Array, shape: Array, rate: Array, usual: Array, kind: np.dtype[np.floating[Any]]
-) -> Array:
+    n_cells: int,
+    total: Float[Array, "n T"],
+    shape: Float[Array, "n 1"],
+    rate: Float[Array, "n 1"],
+    usual: Float[Array, "n T"],
+    kind: np.dtype[np.floating[Any]],
+) -> Float[Array, "n T"]:
     """What `cell_term` leaves out, summed over the cells of a set, with `total` transitions in all."""
     shift = 7 if kind == jnp.float64 else 3
     weight = n_cells * (shape + shift) + total
@@ -72,16 +84,18 @@ def cell_constant(
 
 
 class Reference(NamedTuple):
-    """The empty set of a batch: score (n,), overall rate (n, T) and number (n, T) of every transition."""
+    """The empty set of a batch: score, overall rate and number of every transition."""
 
-    score: Array
-    usual: Array
-    total: Array
+    score: Float[Array, " n"]
+    usual: Float[Array, "n T"]
+    total: Float[Array, "n T"]
 
 
 @partial(compiled, static_argnames=("card",))
-def reference(total: Array, everyone: Array, prior: tuple[Array, Array], possible: Array, *, card: int) -> Reference:
-    """Scores of the empty set from moments (n, W)."""
+def reference(
+    total: Float[Array, "n W"], everyone: Float[Array, ""], prior: Prior, possible: Bool[Array, "n T"], *, card: int
+) -> Reference:
+    """Scores of the empty set."""
     others, counts = total[:, : card - 1], total[:, card - 1 :]
     time = jnp.concatenate([everyone - jnp.sum(others, axis=1, keepdims=True), others], axis=1)
     shape, rate = (p[:, None] for p in prior)
@@ -91,20 +105,20 @@ def reference(total: Array, everyone: Array, prior: tuple[Array, Array], possibl
 
 
 def _scores(
-    cells: Sequence[tuple[Array, Array]],
+    cells: Sequence[tuple[Float[Array, "n W *sets"], Float[Array, "*sets"]]],
     empty: Reference,
-    prior: tuple[Array, Array],
-    possible: Array,
+    prior: Prior,
+    possible: Bool[Array, "n T"],
     card: int,
     kind: str,
-) -> Array:
-    """Scores (n, ...) relative to the empty set.
+) -> Float[Array, " n *sets"]:
+    """Scores relative to the empty set.
 
-    `cells` has, for every joint state of the parents, the moments (n, W, ...) and what the states of a node add up to.
+    `cells` has, for every joint state of the parents, the moments and what the states of a node add up to.
     """
     beyond = [1] * (cells[0][0].ndim - 2)
 
-    def wide(x: Array) -> Array:
+    def wide(x: Shaped[Array, "n ..."]) -> Float[Array, "n ..."]:
         return x.astype(kind).reshape(len(x), -1, *beyond)
 
     out = jnp.zeros((), kind)
@@ -123,7 +137,7 @@ def _scores(
     return out + rest.astype(kind).reshape(-1, *beyond)
 
 
-def _states(others: Array, total: Array, axis: int) -> list[Array]:
+def _states(others: Float[Array, "*others"], total: Cells, axis: int) -> list[Cells]:
     """Moments of every state of a variable, from those of all but the first (along an axis) and of all together."""
     known = [jax.lax.index_in_dim(others, k, axis, keepdims=False) for k in range(others.shape[axis])]
     return _rest_first(known, total)
@@ -131,33 +145,33 @@ def _states(others: Array, total: Array, axis: int) -> list[Array]:
 
 @partial(compiled, static_argnames=("card", "sa", "sb", "kind"))
 def pair_scores(
-    pair: Array,
-    single_a: Array,
-    single_b: Array,
-    total: Array,
-    everyone: tuple[Array, Array, Array, Array],
+    pair: Float[Array, "n W Fa Fb"],
+    single_a: Float[Array, "n W Fa"],
+    single_b: Float[Array, "n W Fb"],
+    total: Float[Array, "n W"],
+    everyone: tuple[Float[Array, "Fa Fb"], Float[Array, " Fa"], Float[Array, " Fb"], Float[Array, ""]],
     empty: Reference,
-    prior: tuple[Array, Array],
-    possible: Array,
+    prior: Prior,
+    possible: Bool[Array, "n T"],
     *,
     card: int,
     sa: int,
     sb: int,
     kind: str,
-) -> Array:
-    """Scores (n, va, vb), relative to the empty set, of all pairs of a variable of block a and one of block b.
+) -> Float[Array, "n va vb"]:
+    """Scores, relative to the empty set, of all pairs of a variable of block a and one of block b.
 
     Parameters
     ----------
     pair, single_a, single_b, total
-        Moments of the batch: (n, W, Fa, Fb), (n, W, Fa), (n, W, Fb), (n, W).
+        Moments of the batch.
     everyone
         The same four, weighted with the length of the rows: what the states of a node add up to.
     empty
         The empty set.
     prior
-        Shape and rate (n,) of the cells.
-    possible : (n, T)
+        Shape and rate of the cells.
+    possible
         Transitions that can happen.
     card, sa, sb
         States of the nodes, and of the variables of either block.
@@ -165,8 +179,13 @@ def pair_scores(
         "float64" or "float32": precision of the scores.
     """
 
-    def cells(pair: Array, single_a: Array, single_b: Array, total: Array) -> list[Array]:
-        """Moments (..., va, vb) of every joint state."""
+    def cells(
+        pair: Float[Array, "*lead Fa Fb"],
+        single_a: Float[Array, "*lead Fa"],
+        single_b: Float[Array, "*lead Fb"],
+        total: Float[Array, "*lead"],
+    ) -> list[Float[Array, "*lead va vb"]]:
+        """Moments of every joint state."""
         lead = pair.shape[:-2]
         pair = pair.reshape(*lead, -1, sa - 1, single_b.shape[-1] // (sb - 1), sb - 1)
         a = _states(single_a.reshape(*lead, -1, sa - 1), total[..., None], -1)
@@ -178,27 +197,27 @@ def pair_scores(
     return _scores(list(every), empty, prior, possible, card, kind)
 
 
-def _rest_first(known: list[Array], total: Array) -> list[Array]:
+def _rest_first(known: list[Cells], total: Cells) -> list[Cells]:
     """What the known ones leave of the total, then they."""
     return [total - sum(known[1:], known[0]), *known]
 
 
 @partial(compiled, static_argnames=("card", "states", "kind"))
 def single_scores(
-    single: Array,
-    total: Array,
-    everyone: tuple[Array, Array],
+    single: Float[Array, "n W F"],
+    total: Float[Array, "n W"],
+    everyone: tuple[Float[Array, " F"], Float[Array, ""]],
     empty: Reference,
-    prior: tuple[Array, Array],
-    possible: Array,
+    prior: Prior,
+    possible: Bool[Array, "n T"],
     *,
     card: int,
     states: int,
     kind: str,
-) -> Array:
-    """Scores (n, v), relative to the empty set, of sets of one variable with `states` states; moments (n, W, F)."""
+) -> Float[Array, "n v"]:
+    """Scores, relative to the empty set, of sets of one variable with `states` states."""
 
-    def cells(single: Array, total: Array) -> list[Array]:
+    def cells(single: Float[Array, "*lead F"], total: Float[Array, "*lead"]) -> list[Float[Array, "*lead v"]]:
         return _states(single.reshape(*single.shape[:-1], -1, states - 1), total[..., None], -1)
 
     every = zip(cells(single, total), cells(*everyone))
@@ -206,37 +225,39 @@ def single_scores(
 
 
 class SetPrior(NamedTuple):
-    """Log prior of the sets of a batch: by size (n, 3), plus odds (n, V) of each member; -inf where not allowed.
+    """Log prior of the sets of a batch: by size, plus odds of each member; -inf where not allowed.
 
-    A set is admitted if it holds all required variables: `need` (n, V).
+    A set is admitted if it holds all required variables: `need`.
     """
 
-    by_size: AnyArray
-    odds: AnyArray
-    need: AnyArray
+    by_size: Float[AnyArray, "n 3"]
+    odds: Float[AnyArray, "n V"]
+    need: Bool[AnyArray, "n V"]
 
 
 class PairPosterior(NamedTuple):
-    """Posterior of a batch: log evidence (n,) and edges (n, V).
+    """Posterior of a batch: log evidence and edges; also the heaviest sets, V for none, and their weights."""
 
-    Also the heaviest sets (n, k, 2), V for none, and their weights (n, k).
-    """
-
-    log_evidence: AnyArray
-    edges: AnyArray
-    members: AnyArray
-    weights: AnyArray
+    log_evidence: Float[AnyArray, " n"]
+    edges: Float[AnyArray, "n V"]
+    members: Int[AnyArray, "n k 2"]
+    weights: Float[AnyArray, "n k"]
 
 
 @partial(compiled, static_argnames=("keep", "required"))
 def pair_posterior(
-    empty: Array, singles: list[Array], pairs: list[list[Array]], prior: SetPrior, *, keep: int, required: bool
+    empty: Float[Array, " n"],
+    singles: list[Float[Array, "n _"]],
+    pairs: list[list[Float[Array, "n _ _"]]],
+    prior: SetPrior,
+    *,
+    keep: int,
+    required: bool,
 ) -> PairPosterior:
     """Weigh all sets and keep the `keep` heaviest.
 
-    Scores come in blocks and are relative to `empty` (n,): `singles` (n, v) a block of variables, `pairs` (n, v, w) for
-    a block and itself and each block after it, of which the part above the diagonal counts. `required`: whether any
-    variable is.
+    Scores come in blocks and are relative to `empty`: `singles` a block of variables, `pairs` for a block and itself
+    and each block after it, of which the part above the diagonal counts. `required`: whether any variable is.
     """
     single = jnp.concatenate(singles, axis=1)
     n, v = single.shape
@@ -280,16 +301,18 @@ def pair_posterior(
 
 
 @compiled
-def pick_pairs(pair: Array, first: Array, second: Array) -> Array:
-    """Moments (n, W, k, s, t) at columns `first` (n, k, s) and `second` (n, k, t) of a block; zero beyond it."""
+def pick_pairs(
+    pair: Float[Array, "n W Fa Fb"], first: Int[Array, "n k s"], second: Int[Array, "n k t"]
+) -> Float[Array, "n W k s t"]:
+    """Moments at columns `first` and `second` of a block; zero beyond it."""
     n = jnp.arange(len(pair))[:, None, None, None]
     found = jnp.moveaxis(pair, 1, 3).at[n, first[..., None], second[:, :, None]].get(mode="fill", fill_value=0.0)
     return jnp.moveaxis(found, 4, 1)
 
 
 @compiled
-def pick_singles(single: Array, columns: Array) -> Array:
-    """Moments (n, W, k, s) at `columns` (n, k, s); zero beyond all columns."""
+def pick_singles(single: Float[Array, "n W F"], columns: Int[Array, "n k s"]) -> Float[Array, "n W k s"]:
+    """Moments at `columns`; zero beyond all columns."""
     n = jnp.arange(len(single))[:, None, None]
     found = jnp.moveaxis(single, 1, 2).at[n, columns].get(mode="fill", fill_value=0.0)
     return jnp.moveaxis(found, 3, 1)
