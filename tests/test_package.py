@@ -19,6 +19,17 @@ def test_every_public_name_resolves():
         _ = cl.nonsense
 
 
+@pytest.mark.parametrize("inference", ["sampling", "blocks"])
+def test_sampling_and_blocks_of_few_variables_need_no_jax(inference):
+    code = (
+        "import sys, ctbnlearn as cl; net = cl.random_network(3, rng=1); "
+        "obs = cl.observe(cl.simulate(net, 20, horizon=2.0, rng=2), n_times=4, rng=3); "
+        f"cl.StructureLearner(max_parents=1, inference={inference!r}).fit(obs); print('jax' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
 def test_import_is_quick_and_light():
     code = (
         "import time; t = time.perf_counter(); import ctbnlearn, sys; print(time.perf_counter() - t, "

@@ -98,3 +98,9 @@ def test_stuck_chains_are_doubted_and_some_start_elsewhere():
     assert any("1 of them go on from another" in event.message for event in said)
     assert any("Chains may be stuck" in doubt for doubt in learner.result_.manifest["warnings"])
     assert learner.edge_probabilities_[0, 1] > 0.9
+
+
+def test_an_accelerator_is_for_many_variables_per_core(monkeypatch):
+    monkeypatch.setattr(choice, "usable_cores", lambda: 4)
+    assert [choice.block_device("auto", n) for n in (12, 127, 128, 1000)] == ["cpu", "cpu", "auto", "auto"]
+    assert [choice.block_device(device, 12) for device in ("cpu", "gpu")] == ["cpu", "gpu"]

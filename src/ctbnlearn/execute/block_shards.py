@@ -20,9 +20,8 @@ from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.shards import Shards, make_shards
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence, Totals
-from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.device import PROCESSOR
 
-PROCESSOR = Device("cpu", "float64", None)
 LEAST = 256  # trajectories of a shard: compiled loops work on many side by side
 MOST_WAITING = 1 << 28  # bytes of results that are waited for at a time
 

@@ -6,18 +6,12 @@ import os
 import sys
 from typing import Any
 
+from ctbnlearn.cores import processors
+
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ONE_XLA_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 _held: list[Any] = []  # limits last as long as the object that made them
-
-
-def processors() -> int:
-    """Processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 def share(workers: int) -> int:

@@ -10,9 +10,10 @@ from multiprocessing.connection import wait
 from threading import Lock, Thread
 from typing import Any, final
 
+from ctbnlearn.cores import processors
 from ctbnlearn.errors import ExecutionError
 from ctbnlearn.execute import scratch
-from ctbnlearn.execute.limits import limit_threads, processors, share
+from ctbnlearn.execute.limits import limit_threads, share
 from ctbnlearn.execute.workers import GO_ON, LostError, Workers, call
 
 

@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any, NamedTuple
 
+from ctbnlearn.cores import processors
 from ctbnlearn.errors import ParameterError
-from ctbnlearn.execute.limits import processors
 from ctbnlearn.execute.shards import n_shards
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}

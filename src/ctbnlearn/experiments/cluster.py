@@ -53,7 +53,7 @@ class Costs(NamedTuple):
 
 def plan(options: Options) -> list[Cell]:
     """One cell per size and number of workers, up to one a processor; with Dask, as many as there are processors."""
-    from ctbnlearn.execute.limits import processors
+    from ctbnlearn.cores import processors
 
     sizes, sweeps, repeats = ((20_000, 40_000), 1, 1) if options.quick else (SIZES, SWEEPS, REPEATS)
     counts = [w for w in (1, 2, 4, 8, 16) if w <= processors()]
@@ -207,16 +207,18 @@ def draw(tables: Tables) -> Figure:
     kinds = sorted({(row["by"] == "dask", row["workers"], row["by"]) for row in rows})
     for (_, count, by), marker in zip(kinds, "os^Dvp"):
         here = sorted(select(rows, workers=count, by=by), key=lambda row: row["trajectories"])
-        size, name = [r["trajectories"] for r in here], f"{count} {'Dask workers' if by == 'dask' else 'processes'}"
-        axes[0].plot(size, [r["seconds"] for r in here], marker=marker, label=name)
-        line = axes[1].plot(size, [r["worker_seconds"] for r in here], marker=marker, label=f"{name}: workers")[0]
-        own = [r["own_seconds"] for r in here]
-        axes[1].plot(size, own, marker=marker, ls=":", color=line.get_color(), label=f"{name}: this process")
+        size, kind = [r["trajectories"] for r in here], "Dask worker" if by == "dask" else "process"
+        several = "" if count == 1 else "s" if by == "dask" else "es"
+        line = axes[0].plot(size, [r["seconds"] for r in here], marker=marker, label=f"{count} {kind}{several}")[0]
+        for who, style in (("worker_seconds", "-"), ("own_seconds", ":")):
+            axes[1].plot(size, [r[who] for r in here], marker=marker, ls=style, color=line.get_color())
+    for name, style in (("of workers", "-"), ("of the process they answer to", ":")):
+        axes[1].plot([], [], ls=style, color="0.3", label=name)
     for ax, name in zip(axes, ("seconds per sweep, by the clock", "seconds of processors per sweep")):
         counts_axis(ax, [row["trajectories"] for row in rows])
         seconds_axis(ax)
         labels(ax, "trajectories", name)
-        legend(ax)
+        legend(ax, loc="upper left")
     return figure
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.cores import usable_cores
 from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
-from ctbnlearn.inference.device import Device, usable_cores
+from ctbnlearn.inference.device import Device
 from ctbnlearn.streams import OPTIONS, Function
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart

@@ -1,4 +1,7 @@
-"""Where to compute, on this machine's processor or an accelerator, and how precisely."""
+"""Where to compute, on this machine's processor or an accelerator, and how precisely.
+
+Sampling, and blocks on a processor, need no jax: it is loaded where a device of it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
-
-import jax
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctbnlearn.arguments import one_of
+from ctbnlearn.cores import usable_cores
 from ctbnlearn.errors import ParameterError
+
+if TYPE_CHECKING:
+    import jax
 
 # take an accelerator's memory as it is needed, unless the user has set the variable
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -28,7 +33,7 @@ _process: int | None = None  # the process in which jax's threads live
 
 @dataclass(frozen=True)
 class Device:
-    """A jax device, the precision of the path posteriors, and the sizes of work that suit them.
+    """A processor or an accelerator, the precision of the path posteriors, and the sizes of work that suit them.
 
     Attributes
     ----------
@@ -37,12 +42,12 @@ class Device:
     precision
         "float64" or "float32".
     handle
-        The jax device.
+        The jax device; None where jax is not needed.
     """
 
     kind: str
     precision: str
-    handle: jax.Device
+    handle: jax.Device | None
 
     @classmethod
     def find(cls, device: str = "auto", precision: str = "auto") -> Device:
@@ -53,6 +58,8 @@ class Device:
         one_of(device, "device", DEVICES)
         one_of(precision, "precision", PRECISIONS)
         _refuse_after_fork()
+        import jax
+
         handle = None
         if device != "cpu":
             try:
@@ -73,6 +80,8 @@ class Device:
 
         Left to itself, an accelerator rounds the factors of single-precision products to ten bits.
         """
+        import jax
+
         with jax.default_device(self.handle), jax.default_matmul_precision("highest"):
             yield
 
@@ -109,6 +118,9 @@ class Device:
         return 1 << 25 if self.kind == "cpu" else 1 << 33
 
 
+PROCESSOR = Device("cpu", "float64", None)
+
+
 def _refuse_after_fork() -> None:
     """Raise in a forked child of a process that used jax: its threads are not there, and calls would wait forever."""
     global _process
@@ -128,16 +140,11 @@ def products_precision(precision: str, device: Device, n_variables: int) -> str:
     return "float32" if device.kind == "gpu" or n_variables > 64 else "float64"
 
 
-def usable_cores() -> int:
-    """Cores that this process may use: fewer than there are in a container, a batch system, or beside siblings."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(there, int(asked)) if asked.isdigit() and int(asked) > 0 else there
-
-
 @cache
 def _compiler_options() -> dict[str, bool | int]:
     """Products on an accelerator by its own library as it comes: no slower, and trying out others takes 20 seconds."""
+    import jax
+
     options: dict[str, bool | int] = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
     try:
         with jax.default_device(jax.devices("cpu")[0]):
@@ -149,4 +156,6 @@ def _compiler_options() -> dict[str, bool | int]:
 
 def compiled(function: Callable[..., Any], **settings: Any) -> Any:
     """`jax.jit` with the options of our kernels; for outermost functions."""
+    import jax
+
     return jax.jit(function, compiler_options=_compiler_options(), **settings)

@@ -13,10 +13,10 @@ from math import prod
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray
+from ctbnlearn.cores import usable_cores
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.inference import exact
-from ctbnlearn.inference.device import usable_cores
 from ctbnlearn.model.ctbn import CTBN
 
 MOST_STATES = 32  # joint states of a neighbourhood

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
-from ctbnlearn.inference.device import usable_cores
+from ctbnlearn.cores import usable_cores
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.structure.block_models import Laplace, Quadratic, groups, laplace, subsets
 

@@ -30,7 +30,7 @@ def coupled_start(
     """The network that blocks find, observation models as they are; None where it is not needed or not to be had."""
     if task.rules.largest == 0 or not blocks_can(data, task.rules) or not chains_stick(data):
         return None
-    from ctbnlearn.inference.device import Device
+    from ctbnlearn.inference.device import PROCESSOR
     from ctbnlearn.learn.blocks import fit_blocks
 
     some = spread_out(data)
@@ -38,8 +38,6 @@ def coupled_start(
     known = data.select(some).with_noise(models)
     given = task.initial
     initial = None if given is None or not given.is_product else [t.reshape(-1) for t in given.tables]
-    found = fit_blocks(
-        known, task.rules, task.scoring, task.possible, Blocks(), initial, Device("cpu", "float64", None), Progress()
-    )
+    found = fit_blocks(known, task.rules, task.scoring, task.possible, Blocks(), initial, PROCESSOR, Progress())
     tables = [own[0] for own in found.tables]
     return CoupledStart([tuple(t.parents) for t in tables], [t.mean for t in tables])

@@ -13,7 +13,7 @@ from ctbnlearn.errors import ImpossibleEvidenceError
 from ctbnlearn.execute.block_shards import BlockShards
 from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import TARGET, BlockEvidence, Evidence
-from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.device import PROCESSOR
 
 LONGEST_CELL = 8.0  # typical gaps
 
@@ -36,7 +36,7 @@ def fit_decoupled(
     seen: Any = obs if shards is None else shards
     gap = span / max(1.0, seen.n_informative / len(cards)) if span > 0 else 1.0
     exit_rate = TARGET / (LONGEST_CELL * gap)
-    evidence = BlockEvidence(seen, exit_rate, Device.find("cpu")) if shards is None else shards.lay_out(exit_rate)
+    evidence = BlockEvidence(seen, exit_rate, PROCESSOR) if shards is None else shards.lay_out(exit_rate)
     rates = [mask / gap / (card - 1) for mask, card in zip(off, cards)]
     for _ in range(rounds):
         found = _expect(evidence, obs, rates)

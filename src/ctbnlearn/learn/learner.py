@@ -92,8 +92,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         Of the numbers behind EM, and of products over all pairs. "auto": double on a processor (but single for those
         products among more than 64 variables), single on an accelerator.
     device : {"auto", "cpu", "gpu"}
-        Where EM and blocks compute; "auto" takes an accelerator where jax finds one. Complete data use it from some
-        hundred variables on. Sampling runs on processors, and so do blocks of a scan or of an `executor`.
+        Where EM and blocks compute; "auto" takes an accelerator where jax finds one, for blocks from 32 variables per
+        core on. Complete data use it from some hundred variables on. Sampling runs on processors, and so do blocks of
+        a scan or of an `executor`.
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
@@ -484,8 +485,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         method: Blocks,
         progress: Progress,
     ) -> None:
-        from ctbnlearn.inference.device import Device
+        from ctbnlearn.inference.device import PROCESSOR, Device
         from ctbnlearn.learn.checkpoint import Checkpoint
+        from ctbnlearn.learn.choice import block_device
         from ctbnlearn.learn.distributed import by_blocks
         from ctbnlearn.learn.noise_alone import learn_noise
 
@@ -496,7 +498,9 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._set_noise(data, noise.models, noise.rows)
                 data, agreed = data.with_noise(noise.models), noise.agreed
         here = self.executor is None and isinstance(data, Observations)
-        where = Device.find(self.device if here else "cpu", "float32" if self.precision == "auto" else self.precision)
+        wanted = block_device(self.device, len(data.variables)) if here else "cpu"
+        precision = "float32" if self.precision == "auto" else self.precision
+        where = PROCESSOR if wanted == "cpu" else Device.find(wanted, precision)
         kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
             given = {**run_settings(self, method), "device": where.kind, "precision": where.precision}

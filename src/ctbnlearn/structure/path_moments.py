@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctbnlearn.arrays import FloatArray, IntArray
+from ctbnlearn.cores import usable_cores
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.inference.device import usable_cores
 from ctbnlearn.streams import compiled
 
 TILE = 128  # columns whose part of the table stays in the processor's cache
