@@ -28,7 +28,7 @@ from ctbnlearn.learn.fitted import FittedNetwork
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.outcome import WITHOUT_EFFECT
 from ctbnlearn.learn.progress import Progress, Watcher
-from ctbnlearn.learn.repeats import brief_method, check_learner, fit_quietly, quiet_copy, resampled, side_by_side
+from ctbnlearn.learn.repeats import as_units, brief_method, fit_quietly, quiet_copy, resampled, side_by_side
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.manifest import fingerprint, plain
 from ctbnlearn.result.result import Result
@@ -106,10 +106,12 @@ class Bagged(FittedNetwork, BaseEstimator):
         self.resume = resume
         self.progress = progress
 
-    def fit(self, data: Paths | Observations, y: object = None, *, interventions: Table | None = None) -> Bagged:
+    def fit(
+        self, data: Paths | Observations | Table, y: object = None, *, interventions: Table | None = None
+    ) -> Bagged:
         """Fit to the data and to draws of their units; arguments as in `StructureLearner.fit`."""
         learner = StructureLearner() if self.learner is None else self.learner
-        check_learner(learner, data, "Bagged")
+        data = as_units(learner, data, "Bagged")
         whole(self.n_bags, spoken("n_bags", "--bags"), 2)
         whole(self.jobs, "jobs", 1)
         if self.random_state is not None:
@@ -152,6 +154,9 @@ class Bagged(FittedNetwork, BaseEstimator):
         if name.startswith("__") or name == "learner_" or "learner_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; fit it first, if it is a result")
         return getattr(self.__dict__["learner_"], name)
+
+    def _observed(self, data: Any) -> Any:
+        return self.learner_._observed(data)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to an end."""

@@ -17,12 +17,13 @@ from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import FloatArray, IntArray, NumberArray
 from ctbnlearn.data.constant import never_changing
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.opening import Table
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference import known
 from ctbnlearn.learn.folds import (
     Forecast,
-    check_foldable,
+    as_foldable,
     fit_apart,
     forecast,
     label_probabilities,
@@ -99,7 +100,7 @@ class ModelCheck:
 
 def check_model(
     learner: StructureLearner,
-    obs: Observations,
+    obs: Observations | Table,
     *,
     n_folds: int = 5,
     random_state: int = 0,
@@ -113,7 +114,7 @@ def check_model(
     learner
         Its settings; it is copied, not changed. Sampling takes few sweeps unless it says how many.
     obs
-        The data.
+        The data; a data frame where `fit` would take it.
     n_folds
         Number of folds of units, default 5.
     random_state
@@ -134,7 +135,7 @@ def check_model(
     >>> check.n_units, len(check.variables)
     (60, 2)
     """
-    check_foldable(learner, obs, "check_model")
+    obs = as_foldable(learner, obs, "check_model")
     whole(random_state, "random_state", 0)
     whole(jobs, "jobs", 1)
     teller = Progress(progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,9 @@ from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.result.result import Result
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import NodeProblem
+
+if TYPE_CHECKING:
+    from ctbnlearn.data.opening import Table
 
 
 class FittedNetwork:
@@ -56,7 +59,7 @@ class FittedNetwork:
     def _where(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in ("precision", "device") if hasattr(self, name)}
 
-    def smooth(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+    def smooth(self, obs: Observations | Table, times: ArrayLike) -> dict[str, FloatArray]:
         """Posterior state probabilities under `network_`, per variable (n_trajectories, n_times, n_states).
 
         Paths are inferred as in `fit`; after sampling, or complete data, on the joint chain where it is small.
@@ -64,7 +67,7 @@ class FittedNetwork:
         Parameters
         ----------
         obs
-            Observations of the same variables.
+            Observations of the same variables, or a data frame where `fit` would take it.
         times
             Times (n,) common to all trajectories, or (n_trajectories, n); past the end they are predictions.
         """
@@ -73,12 +76,13 @@ class FittedNetwork:
         check_is_fitted(self)
         return known.smooth(self.network_, self._seen(obs), times, self.inference_, **self._where())
 
-    def predict(self, obs: Observations, times: ArrayLike) -> dict[str, FloatArray]:
+    def predict(self, obs: Observations | Table, times: ArrayLike) -> dict[str, FloatArray]:
         """State probabilities at times past the last observation of every trajectory; shapes as `smooth`."""
         from ctbnlearn.inference import posterior
         from ctbnlearn.inference.timeline import query_grid
 
         check_is_fitted(self)
+        obs = self._seen(obs)
         posterior.check_same_variables(self.network_, obs)
         last = np.full(obs.n_trajectories, -np.inf)
         for series in obs.series:
@@ -94,7 +98,7 @@ class FittedNetwork:
             )
         return self.smooth(obs, times)
 
-    def risk(self, obs: Observations, target: Mapping[str, Any], within: ArrayLike) -> FloatArray:
+    def risk(self, obs: Observations | Table, target: Mapping[str, Any], within: ArrayLike) -> FloatArray:
         """Probability that a trajectory reaches a state within a time, given everything seen of it.
 
         Exact on the joint chain where that is small, else by simulation from states drawn at the end of the history:
@@ -103,7 +107,8 @@ class FittedNetwork:
         Parameters
         ----------
         obs
-            Observations of the same variables. Time counts from the end of each trajectory's window.
+            Observations of the same variables, or a data frame as in `smooth`. Time counts from the end of each
+            trajectory's window.
         target
             Variable -> its state, or a list of states any of which counts. With several variables all must hold at
             once.
@@ -132,7 +137,7 @@ class FittedNetwork:
         found, _ = reach(self.network_, self._seen(obs), as_target(target, self.network_.variables), horizons)
         return found if np.ndim(within) else found[:, 0]
 
-    def score(self, data: Data, y: object = None) -> float:
+    def score(self, data: Data | Table, y: object = None) -> float:
         """Held-out predictive log likelihood under `network_`.
 
         Observations: each given the earlier ones, averaged over the values seen; on the joint chain where it is cheap,
@@ -142,15 +147,20 @@ class FittedNetwork:
         from ctbnlearn.inference import known, posterior
 
         check_is_fitted(self)
-        data = data.read() if isinstance(data, TableScan) else data
+        data = data.read() if isinstance(data, TableScan) else self._observed(data)
         if isinstance(data, Paths):
             return posterior.path_log_density(self.network_, data) / max(data.n_transitions, 1)
         seen = self._seen(data)
         total = known.predictive(self.network_, seen, self.inference_, **self._where())
         return float(total.sum()) / max(seen.n_informative, 1)
 
-    def _seen(self, obs: Observations) -> Observations:
+    def _observed(self, data: Any) -> Any:
+        """What an estimator makes of other data than ours, such as a data frame; they are refused where used."""
+        return data
+
+    def _seen(self, obs: Any) -> Observations:
         """Observations through the models that were learned, where theirs are still open."""
+        obs = self._observed(obs)
         if not isinstance(obs, Observations):  # refused where it is used
             return obs
         found = getattr(self, "noise_", {})

@@ -18,7 +18,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference import known
 from ctbnlearn.interface import spoken
 from ctbnlearn.learn.learner import StructureLearner
-from ctbnlearn.learn.repeats import brief_method, check_learner, fit_quietly, quiet_copy
+from ctbnlearn.learn.repeats import as_units, brief_method, fit_quietly, quiet_copy
 from ctbnlearn.model.ctbn import CTBN
 
 
@@ -31,13 +31,14 @@ def unit_folds(n_units: int, n_folds: int, seed: Seed) -> list[IntArray]:
     return [np.sort(order[k::n_folds]) for k in range(n_folds)]
 
 
-def check_foldable(learner: object, obs: object, what: str) -> None:
-    """Raise unless units of these data can be held out and predicted."""
-    check_learner(learner, obs, what)
+def as_foldable(learner: object, data: Any, what: str) -> Observations:
+    """Data as `as_units` has them; raise unless units of these can be held out and predicted."""
+    obs = as_units(learner, data, what)
     if not isinstance(obs, Observations):
         raise ParameterError(f"{what} needs Observations: complete paths have no values to predict")
     if obs.interventions is not None:
         raise ParameterError(f"{what}: data with interventions cannot be predicted yet; leave those trajectories out")
+    return obs
 
 
 def fit_apart(learner: StructureLearner, obs: Observations, held: IntArray, **changes: Any) -> StructureLearner:

@@ -334,10 +334,11 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._fit_by_em(data, rules, scoring, possible, start, self.inference_, progress)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         self.n_features_in_ = len(data.names)
+        self._time_unit = data.clock.unit
         self._record = FitRecord.of(self, data, perf_counter() - began)
         return self
 
-    def _read(self, frame: Table) -> Observations:
+    def _read(self, frame: Table, **more: Any) -> Observations:
         """Observations from a data frame whose columns the settings name."""
         if self.trajectory is None and self.time is None:
             raise ParameterError(
@@ -346,7 +347,21 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             )
         from ctbnlearn.data.tables import read_table
 
-        return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time)
+        return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time, **more)
+
+    def _observed(self, data: Any) -> Any:
+        """A data frame in the states and the unit of time of the fit, if the settings name its columns."""
+        if isinstance(data, (Paths, Observations, TableScan)) or (self.trajectory is None and self.time is None):
+            return data
+        variables = self.network_.variables
+        return self._read(
+            data,
+            variables=[v.name for v in variables],
+            states={v.name: v.states for v in variables},
+            noise=self.noise_ or None,
+            time_unit=self._time_unit,
+            allow_unseen=True,
+        )
 
     def _tell_exogenous(self, rules: EdgeRules, progress: Progress) -> None:
         """Keep who has no parents, and say who was taken to have none."""

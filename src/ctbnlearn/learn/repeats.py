@@ -13,6 +13,7 @@ import numpy as np
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
+from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.learner import StructureLearner
@@ -62,13 +63,16 @@ def side_by_side(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], job
             yield running[done], done.result()
 
 
-def check_learner(learner: object, data: object, what: str) -> None:
-    """Raise unless there are a StructureLearner and units enough."""
+def as_units(learner: object, data: Any, what: str) -> Paths | Observations:
+    """Data, read where they are a frame whose columns the learner names; raise unless units are enough."""
     if not isinstance(learner, StructureLearner):
         raise ParameterError(f"{what} needs a StructureLearner, not {type(learner).__name__}")
+    if not isinstance(data, (Paths, Observations, TableScan)) and (learner.trajectory, learner.time) != (None, None):
+        data = learner._read(data)
     if not isinstance(data, (Paths, Observations)):
         raise ParameterError(
             f"{what} needs Paths or Observations, not {type(data).__name__}; make them with read_paths or read_table"
         )
     if data.n_trajectories < 2:
         raise ParameterError(f"{what} needs several units to draw from, and the data hold one; give two or more")
+    return data

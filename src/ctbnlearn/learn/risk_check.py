@@ -19,9 +19,10 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.history import history
 from ctbnlearn.data.noise import ExactStates
 from ctbnlearn.data.observations import Observations
+from ctbnlearn.data.opening import Table
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.reach import Target, reach
-from ctbnlearn.learn.folds import check_foldable, first_seen, fit_apart, unit_folds
+from ctbnlearn.learn.folds import as_foldable, first_seen, fit_apart, unit_folds
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.progress import Progress, Watcher
 from ctbnlearn.learn.repeats import quiet_copy, side_by_side
@@ -30,7 +31,7 @@ from ctbnlearn.learn.targets import as_horizons, as_target
 
 def check_risk(
     learner: StructureLearner,
-    obs: Observations,
+    obs: Observations | Table,
     target: Mapping[str, Any],
     within: ArrayLike,
     *,
@@ -46,7 +47,7 @@ def check_risk(
     learner
         Its settings; it is copied, not changed.
     obs
-        The data.
+        The data; a data frame where `fit` would take it.
     target, within
         As in `StructureLearner.risk`; of one variable, whose states were seen without error.
     n_folds, random_state, jobs, progress
@@ -58,7 +59,7 @@ def check_risk(
         By time: within, units, reached (seen to), mean_risk, auc (None where all or none reached it), brier, and
         brier_reference: that of telling every unit the share of the others that reached it.
     """
-    check_foldable(learner, obs, "check_risk")
+    obs = as_foldable(learner, obs, "check_risk")
     whole(jobs, "jobs", 1)
     states, horizons = as_target(target, obs.variables), as_horizons(within)
     if len(states) != 1 or not isinstance(obs.series[next(iter(states))].noise, ExactStates):
