@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.inference.device import PROCESSOR, Device
 from ctbnlearn.learn import choice
 from ctbnlearn.model.ctbn import with_diagonal
 from ctbnlearn.structure.problem import EdgeRules
@@ -102,5 +103,10 @@ def test_stuck_chains_are_doubted_and_some_start_elsewhere():
 
 def test_an_accelerator_is_for_many_variables_per_core(monkeypatch):
     monkeypatch.setattr(choice, "usable_cores", lambda: 4)
-    assert [choice.block_device("auto", n) for n in (12, 127, 128, 1000)] == ["cpu", "cpu", "auto", "auto"]
-    assert [choice.block_device(device, 12) for device in ("cpu", "gpu")] == ["cpu", "gpu"]
+    found = Device("gpu", "float32", object())
+    monkeypatch.setattr(Device, "find", lambda *_: found)
+    here = [choice.block_device("auto", "auto", n, True) for n in (12, 127, 128, 1000)]
+    assert here == [PROCESSOR, PROCESSOR, found, found]
+    assert [choice.block_device(device, "auto", 12, True) for device in ("cpu", "gpu")] == [PROCESSOR, found]
+    elsewhere = [choice.block_device(device, "auto", 1000, False) for device in ("auto", "cpu", "gpu")]
+    assert elsewhere == [PROCESSOR, PROCESSOR, Device("gpu", "float32", None)]

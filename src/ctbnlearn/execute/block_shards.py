@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -16,11 +17,12 @@ from threadpoolctl import threadpool_limits
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.execute import scratch
+from ctbnlearn.execute.limits import worker_number
 from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.shards import Shards, make_shards
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence, Totals
-from ctbnlearn.inference.device import PROCESSOR
+from ctbnlearn.inference.device import PROCESSOR, Device
 
 LEAST = 256  # trajectories of a shard: compiled loops work on many side by side
 MOST_WAITING = 1 << 28  # bytes of results that are waited for at a time
@@ -35,10 +37,12 @@ class BlockShards:
         `Observations` in canonical order, or a scan.
     workers, limit
         Who works, and how many bytes of laid out shards each may keep.
+    device
+        Where each of them does: on processors, or on an accelerator of its own.
     """
 
-    def __init__(self, data: Incomplete, workers: Workers, limit: int) -> None:
-        self.data, self.workers = data, workers
+    def __init__(self, data: Incomplete, workers: Workers, limit: int, device: Device = PROCESSOR) -> None:
+        self.data, self.workers, self.device = data, workers, device
         self.shards = make_shards(data, workers, limit, lambda part: part, LEAST)
         self._runs: list[str] = []
 
@@ -53,7 +57,7 @@ class BlockShards:
         shards = self.shards._replace(run=uuid.uuid4().hex)
         self._runs.append(shards.run)
         cards = tuple(v.n_states for v in self.data.variables)
-        return ShardedEvidence(shards, self.workers, cards, self.data.n_trajectories, exit_rate)
+        return ShardedEvidence(shards, self.workers, cards, self.data.n_trajectories, exit_rate, self.device)
 
     def close(self) -> None:
         """Forget what this process keeps."""
@@ -66,9 +70,15 @@ class ShardedEvidence(Evidence):
     """Sums over shards; parameters are those of `BlockShards`, `exit_rate` that of `BlockEvidence`."""
 
     def __init__(
-        self, shards: Shards, workers: Workers, cards: tuple[int, ...], n_trajectories: int, exit_rate: float
+        self,
+        shards: Shards,
+        workers: Workers,
+        cards: tuple[int, ...],
+        n_trajectories: int,
+        exit_rate: float,
+        device: Device,
     ) -> None:
-        self.shards, self.workers, self.exit_rate = shards, workers, exit_rate
+        self.shards, self.workers, self.exit_rate, self.device = shards, workers, exit_rate, device
         self.cards, self.n_trajectories = cards, n_trajectories
 
     def totals(self, members: IntArray, rates: FloatArray, start: FloatArray) -> Totals:
@@ -92,9 +102,12 @@ class ShardedEvidence(Evidence):
         return self._sums(function, [arguments], MOST_WAITING // 4)[0]
 
     def _by_blocks(self, function: Any, members: IntArray, rates: FloatArray, start: FloatArray, size: int) -> Any:
-        """Sums of all blocks; some blocks at a time where there are fewer shards than workers."""
+        """Sums of all blocks; some blocks at a time where there are fewer shards than workers.
+
+        Accelerators take all at a time: how they round depends on what they do together.
+        """
         n, wanted = len(members), 1
-        if not self.workers.local:
+        if not self.workers.local and self.device.kind == "cpu":
             wanted = min(n, -(-2 * self.workers.count // len(self.shards.sources)))
         bounds = [k * n // wanted for k in range(wanted + 1)]
         some = [slice(low, high) for low, high in zip(bounds, bounds[1:])]
@@ -117,7 +130,7 @@ class ShardedEvidence(Evidence):
     def _results(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], size: int) -> Iterator[Any]:
         """Results for all arguments, shard by shard."""
         shards = self.shards
-        items = [(*one, self.exit_rate, function, given) for one in shards.items() for given in arguments]
+        items = [(*one, self.exit_rate, self.device, function, given) for one in shards.items() for given in arguments]
         names = [name for name in shards.names for _ in arguments]
         if self.workers.local:  # each of them takes all threads
             yield from (_on_shard(*item) for item in items)
@@ -129,14 +142,26 @@ class ShardedEvidence(Evidence):
 
 
 def _on_shard(
-    key: tuple[str, int], limit: int, source: Any, exit_rate: float, function: Callable[..., Any], arguments: Any
+    key: tuple[str, int],
+    limit: int,
+    source: Any,
+    exit_rate: float,
+    device: Device,
+    function: Callable[..., Any],
+    arguments: Any,
 ) -> Any:
     """A function of a shard that is laid out, kept from before or now."""
 
     def lay_out() -> BlockEvidence:
-        return BlockEvidence(scratch.read(source).observations(), exit_rate, PROCESSOR)
+        return BlockEvidence(scratch.read(source).observations(), exit_rate, _here(device))
 
     return function(MEMO.get(key, lay_out, limit), *arguments)
+
+
+@cache
+def _here(device: Device) -> Device:
+    """A device as this worker has it; workers of one machine take its accelerators in turn."""
+    return device if device.kind == "cpu" else Device.find("gpu", device.precision, worker_number())
 
 
 def _informative(source: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 from typing import Any
@@ -12,6 +13,12 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
 ONE_XLA_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 _held: list[Any] = []  # limits last as long as the object that made them
+
+
+def worker_number() -> int:
+    """Number of this process among those that its parent has started, from 0."""
+    identity: tuple[int, ...] = multiprocessing.current_process()._identity
+    return identity[-1] - 1 if identity else 0
 
 
 def share(workers: int) -> int:

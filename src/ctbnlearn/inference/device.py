@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # take an accelerator's memory as it is needed, unless the user has set the variable
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
+PLATFORM = os.environ.get("CTBNLEARN_ACCELERATOR", "gpu")  # what jax calls the accelerators to use
 DEVICES = ("auto", "cpu", "gpu")
 PRECISIONS = ("auto", "float64", "float32")
 MOST_WORKERS = 4  # calls of jax side by side, each of which takes several cores
@@ -42,7 +43,7 @@ class Device:
     precision
         "float64" or "float32".
     handle
-        The jax device; None where jax is not needed.
+        The jax device; None where jax is not needed, and of an accelerator that each worker has to find.
     """
 
     kind: str
@@ -50,10 +51,11 @@ class Device:
     handle: jax.Device | None
 
     @classmethod
-    def find(cls, device: str = "auto", precision: str = "auto") -> Device:
+    def find(cls, device: str = "auto", precision: str = "auto", number: int = 0) -> Device:
         """The device of that name; "auto" takes an accelerator where there is one.
 
-        Precision "auto": double on a processor, single on an accelerator.
+        Precision "auto": double on a processor, single on an accelerator. Of several accelerators the one of that
+        number is taken, counted round.
         """
         one_of(device, "device", DEVICES)
         one_of(precision, "precision", PRECISIONS)
@@ -63,7 +65,8 @@ class Device:
         handle = None
         if device != "cpu":
             try:
-                handle = jax.devices("gpu")[0]
+                there = jax.devices(PLATFORM)
+                handle = there[number % len(there)]
             except RuntimeError:
                 if device == "gpu":
                     raise ParameterError(

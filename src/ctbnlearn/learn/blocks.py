@@ -17,7 +17,7 @@ from ctbnlearn.execute.block_shards import BlockShards
 from ctbnlearn.execute.local import Threads
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence
-from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.device import PROCESSOR, Device
 from ctbnlearn.inference.methods import Blocks
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.learn.block_judge import Weighed
@@ -84,7 +84,7 @@ def fit_blocks(
     obs, rules, scoring, possible, method, initial
         What is learned from, in canonical order, and how.
     device
-        An accelerator takes observations in memory; on a processor they are in shards.
+        An accelerator of this process takes observations in memory; otherwise they are in shards.
     progress, callback, checkpoint
         Told of every round.
     workers, limit
@@ -92,11 +92,11 @@ def fit_blocks(
     """
     check_states(obs, method)
     with threadpool_limits(1):  # small matrices, worked on side by side: threads of BLAS would fight over cores
-        if device.kind != "cpu":
+        if device.kind != "cpu" and device.handle is not None:
             assert isinstance(obs, Observations)
             return _fit(obs, rules, scoring, possible, method, initial, device, progress, callback, checkpoint)
         own = workers or Threads()
-        shards = BlockShards(obs, own, limit)
+        shards = BlockShards(obs, own, limit, device if device.kind != "cpu" else PROCESSOR)
         try:
             return _fit(obs, rules, scoring, possible, method, initial, shards, progress, callback, checkpoint)
         finally:

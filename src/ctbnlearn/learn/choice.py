@@ -27,6 +27,7 @@ from ctbnlearn.data.description import VariableDescription, describe_variable
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.execute.shards import canonical_order
+from ctbnlearn.inference.device import PROCESSOR, Device
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.noise_draws import learned_models
 from ctbnlearn.structure.problem import EdgeRules
@@ -63,9 +64,18 @@ def chains_stick(obs: Incomplete) -> bool:
     return any(v.sticky for v in _described(obs))
 
 
-def block_device(device: str, n_variables: int) -> str:
-    """Where blocks compute: on an accelerator, unless that is left open and cores are quicker."""
-    return "cpu" if device == "auto" and n_variables < CORE_VARIABLES * usable_cores() else device
+def block_device(device: str, precision: str, n_variables: int, here: bool) -> Device:
+    """Where blocks compute: on an accelerator if asked to, or if it is left open and quicker than cores.
+
+    Others than this process (`here` false) have to be asked, so that the answer does not depend on who they are, and
+    find theirs themselves.
+    """
+    precision = "float32" if precision == "auto" else precision
+    if not here:
+        return Device("gpu", precision, None) if device == "gpu" else PROCESSOR
+    if device == "cpu" or (device == "auto" and n_variables < CORE_VARIABLES * usable_cores()):
+        return PROCESSOR
+    return Device.find(device, precision)
 
 
 def _described(obs: Incomplete) -> list[VariableDescription]:

@@ -94,7 +94,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
     device : {"auto", "cpu", "gpu"}
         Where EM and blocks compute; "auto" takes an accelerator where jax finds one, for blocks from 32 variables per
         core on. Complete data use it from some hundred variables on. Sampling runs on processors, and so do blocks of
-        a scan or of an `executor`.
+        a scan or of an `executor`, unless "gpu" is asked for: then each worker takes an accelerator of its machine.
     random_state : int, Generator or None
         Seed of sampling, and of random starts of EM. None with sampling: always the same numbers.
     progress : bool or callable
@@ -500,7 +500,6 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         method: Blocks,
         progress: Progress,
     ) -> None:
-        from ctbnlearn.inference.device import PROCESSOR, Device
         from ctbnlearn.learn.checkpoint import Checkpoint
         from ctbnlearn.learn.choice import block_device
         from ctbnlearn.learn.distributed import by_blocks
@@ -513,9 +512,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
                 self._set_noise(data, noise.models, noise.rows)
                 data, agreed = data.with_noise(noise.models), noise.agreed
         here = self.executor is None and isinstance(data, Observations)
-        wanted = block_device(self.device, len(data.variables)) if here else "cpu"
-        precision = "float32" if self.precision == "auto" else self.precision
-        where = PROCESSOR if wanted == "cpu" else Device.find(wanted, precision)
+        where = block_device(self.device, self.precision, len(data.variables), here)
         kept: AbstractContextManager[Checkpoint | None] = nullcontext()
         if self.checkpoint is not None:
             given = {**run_settings(self, method), "device": where.kind, "precision": where.precision}
