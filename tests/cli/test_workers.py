@@ -57,6 +57,7 @@ def test_check_of_a_folder(run, table, tmp_path):
         (["--workers", "2", "--dask", "tcp://127.0.0.1:1"], "both say who works"),
         (["--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
         (["--memory", "lots"], "memory must be a number of bytes"),
+        (["--device", "tpu"], "--device must be"),
         (["--workers", "0"], "--workers"),
     ],
 )

@@ -212,7 +212,12 @@ def learn(
     workers: Annotated[int | None, WORKERS] = None,
     dask: Annotated[str | None, DASK] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory of sampling, such as 4GB. Default: half of what is free.")
+        str | None,
+        typer.Option(metavar="SIZE", help="What all processes may keep, such as 4GB. Default: half of what is free."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="DEVICE", help="auto, cpu or gpu, for inference other than sampling. Default: auto."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Read the data, say what was understood, and stop.")] = False,
     quiet: Annotated[bool, QUIET] = False,
@@ -267,6 +272,7 @@ def learn(
         "workers": workers,
         "dask": dask,
         "memory": memory,
+        "device": device,
     }
     settings = resolve(config, given)
     if resume and "checkpoint" not in settings.learner:

@@ -49,6 +49,7 @@ LEARNING: dict[str, tuple[str, Any]] = {
     "workers": ("a whole number", int),
     "dask": ("the address of a scheduler", str),
     "memory": ("text such as 4GB", str),
+    "device": (TEXT, str),
     **dict.fromkeys(GRAPHS, ("the path of a CSV file", str)),
 }
 MAX_PARENTS = 2  # where neither an option nor the file gives it
@@ -104,7 +105,7 @@ def resolve(config: Path | None, given: Mapping[str, Any]) -> Settings:
         raise ParameterError("workers (--workers) and dask (--dask) both say who works; give one of them")
     for key in ("levels", "cut", "ordered"):
         reading.update({key: _by_name(key, reading[key])} if key in reading else {})
-    for key in ("max_parents", "checkpoint", "exogenous", "adjust_for", "memory"):
+    for key in ("max_parents", "checkpoint", "exogenous", "adjust_for", "memory", "device"):
         learner.update({key: options[key]} if key in options else {})
     learner.setdefault("max_parents", MAX_PARENTS)
     if "adjacent" in options:

@@ -13,6 +13,7 @@ from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.methods import Blocks, Method, Sampling, Star, as_method
+from ctbnlearn.interface import spoken
 from ctbnlearn.learn.choice import choose_method
 from ctbnlearn.learn.limits import check_rates
 from ctbnlearn.learn.progress import Progress
@@ -75,7 +76,7 @@ def check_settings(learner: StructureLearner) -> tuple[Method | None, Mixture | 
 def check_run(learner: StructureLearner | StructuralEM) -> None:
     """Check a learner's precision, device, progress and callback."""
     one_of(learner.precision, "precision", ("auto", "float64", "float32"))
-    one_of(learner.device, "device", ("auto", "cpu", "gpu"))
+    one_of(learner.device, spoken("device", "--device"), ("auto", "cpu", "gpu"))
     Progress(learner.progress)
     if learner.callback is not None and not callable(learner.callback):
         raise ParameterError(f"callback must be a function of (iteration, objective), not {learner.callback!r}")
