@@ -10,7 +10,7 @@ Two states do not hold chains, but from some 0.7 moves between observations on t
 agree: with six variables and 100 to 1,000 trajectories minutes, where blocks take seconds and are as right. So they are
 with levels to learn of values two standard deviations apart (ten graphs of five variables, 200 trajectories).
 
-Blocks of few variables leave an accelerator idle most of the time. An H200 was as quick as sixteen cores with 300
+At blocks of few variables an accelerator is slower than processors. An H200 was as quick as sixteen cores with 300
 variables (30 s), slower with 100 (20 against 13 s), 30 (17 against 6 s), and twelve of up to three states (86 against
 23 s), compilation included.
 """
