@@ -178,3 +178,20 @@ def test_all_variables_may_change_in_no_time(how):
         paths.evidence.chains = Batches(paths.evidence.cards, paths.evidence.chains.pieces, paths.device)
     found = paths.expect(PathRates.of_network(network), Effort(0.0, 0))
     np.testing.assert_allclose(found.values, exact.log_evidence(network, obs), rtol=1e-6)
+
+
+def test_trajectories_that_look_the_same_are_evaluated_once(data):
+    """Visits at the same times, and copies of units, as bags have them; batches evaluate every trajectory."""
+    network = cl.random_network(4, max_parents=2, rng=12)
+    paths = cl.simulate(network, 400, horizon=4.0, rng=13)
+    visits = cl.observe(paths, times=np.arange(1.0, 5.0), noise=cl.LabelNoise(0.05), rng=14)
+    drawn = data[0].select([0, 1, 1, 3, 2, 3, 3])
+    for obs, sets, fewer in [(visits, [(0, 1), (2, 3), (0, 1)], 257), (drawn, [(0, 2), (2, 0), (0, 2)], 5)]:
+        one, other = (laid_out(obs, how) for how in ("loops", "batches"))
+        assert len(one.chains.looks[0].alike(sets[0]).bounds) <= fewer
+        rng, members = np.random.default_rng(15), np.array(sets)
+        rates, start = rng.uniform(0.1, 2.0, (3, 2, 4)), rng.dirichlet(np.ones(4), 3)
+        for a, b in zip(one.totals(members, rates, start), other.totals(members, rates, start)):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+        for a, b in zip(one.score_sums(members, rates, start), other.score_sums(members, rates, start)):
+            np.testing.assert_allclose(a, b, atol=1e-8)

@@ -2,7 +2,8 @@
 
 From a joint state lead as many moves as the variables have further states, so a product with P takes S (k + 1)
 operations, not S^2. Trajectories stand side by side in lanes, innermost, which the processor works on together.
-Nothing is compiled for a shape. Importing this module loads numba.
+Trajectories that look the same to a block, as units do that are seen at the same times, or copies of one, are evaluated
+once. Nothing is compiled for a shape. Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.cores import usable_cores
 from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device
+from ctbnlearn.inference.looks import Alike, Looks
 from ctbnlearn.streams import OPTIONS, Function
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
@@ -30,18 +32,21 @@ compiled: Callable[[Function], Function] = njit(**OPTIONS, fastmath={"contract",
 _n_terms = compiled(n_terms)
 
 # Shapes below: v, old, new, beta, seen and adjoint (S, lanes), kept (terms, S, lanes), weight (terms, lanes), flow
-# (k, S, lanes), dwell (S, lanes), stay (S,), and rate, source and to (k, S). Only the first `width` lanes are in use.
+# (k, S, lanes), dwell (S, lanes), stay (S,), and rate, source and to (k, S). Only the first `width` lanes are in use;
+# lane w holds trajectory who[first + w], which stands for times[first + w] that look the same.
 
 
 @compiled
-def _poisson(weight: FloatArray, dt: FloatArray, c: int, first: int, width: int, gamma: float, count: int) -> None:
+def _poisson(
+    weight: FloatArray, dt: FloatArray, c: int, who: IntArray, first: int, width: int, gamma: float, count: int
+) -> None:
     """Probabilities of 0, ..., count jumps in cell c of every lane."""
     for w in range(width):
-        weight[0, w] = exp(-gamma * dt[c, first + w])
+        weight[0, w] = exp(-gamma * dt[c, who[first + w]])
     for i in range(1, count + 1):
         a = gamma / i
         for w in range(width):
-            weight[i, w] = weight[i - 1, w] * dt[c, first + w] * a
+            weight[i, w] = weight[i - 1, w] * dt[c, who[first + w]] * a
 
 
 @compiled
@@ -60,7 +65,14 @@ def _copy(out: FloatArray, v: FloatArray, width: int) -> None:
 
 @compiled
 def _likelihood(
-    out: FloatArray, table: FloatArray, c: int, first: int, width: int, members: IntArray, cards: IntArray
+    out: FloatArray,
+    table: FloatArray,
+    c: int,
+    who: IntArray,
+    first: int,
+    width: int,
+    members: IntArray,
+    cards: IntArray,
 ) -> None:
     """Likelihood of the joint states at grid point c."""
     states = out.shape[0]
@@ -71,7 +83,7 @@ def _likelihood(
         for x in range(states):
             seen = table[c, members[j], (x // inner) % cards[j]]
             for w in range(width):
-                out[x, w] *= seen[first + w]
+                out[x, w] *= seen[who[first + w]]
 
 
 @compiled
@@ -192,20 +204,23 @@ def _store(
     flow: FloatArray,
     dwell: FloatArray,
     place: int,
+    times: FloatArray,
     first: int,
     width: int,
     gamma: float,
     summed: bool,
 ) -> None:
-    """Hand over the moments of some lanes, and clear them."""
+    """Hand over the moments of some lanes, and clear them; of sums, each as often as it stands for trajectories."""
     k_moves, states = flow.shape[:2]
     for x in range(states):
         for w in range(width):
-            out_dwell[place, x, 0 if summed else first + w] += dwell[x, w] / gamma
+            often = times[first + w] if summed else 1.0
+            out_dwell[place, x, 0 if summed else first + w] += often * dwell[x, w] / gamma
             dwell[x, w] = 0.0
         for k in range(k_moves):
             for w in range(width):
-                out_flow[place, k, x, 0 if summed else first + w] += flow[k, x, w] / gamma
+                often = times[first + w] if summed else 1.0
+                out_flow[place, k, x, 0 if summed else first + w] += often * flow[k, x, w] / gamma
                 flow[k, x, w] = 0.0
 
 
@@ -219,8 +234,8 @@ def evaluate(
     to: IntArray,
     dt: FloatArray,
     table: FloatArray,
-    low: int,
-    high: int,
+    who: IntArray,
+    times: FloatArray,
     grain: int,
     log_evidence: FloatArray,
     flow: FloatArray,
@@ -228,7 +243,7 @@ def evaluate(
     starts: FloatArray,
     most: int,
 ) -> None:
-    """Evaluate one block on trajectories `low` to `high`; what it finds is added to the last arrays but `most`.
+    """Evaluate one block; what it finds is added to the last arrays but `most`.
 
     Parameters
     ----------
@@ -238,10 +253,12 @@ def evaluate(
         The block's variables, their numbers of states, and where moves lead.
     dt, table : (C, B), (C + 1, N, c, B)
         Lengths of cells; likelihoods at their ends.
+    who, times : (n,), (n,)
+        Trajectories to evaluate it on, and how many others that look the same each stands for in sums, with itself.
     grain
         SUM, TRAJECTORY or CELL.
     log_evidence, flow, dwell, starts : (n,), (1 or C, k, S, 1 or n), (1 or C, S, 1 or n), (S,)
-        What is found, for n = high - low trajectories.
+        What is found, for n trajectories.
     most
         Terms of the longest series.
     """
@@ -261,13 +278,13 @@ def evaluate(
             ahead[k, x] = rates[k, x] / gamma
             back[k, to[k, x]] = rates[k, x] / gamma
             source[k, to[k, x]] = x
-    lanes = max(1, min(LANES, high - low, MOST_KEPT // ((cells + 1) * states)))
+    lanes = max(1, min(LANES, len(who), MOST_KEPT // ((cells + 1) * states)))
     before, scale = np.empty((cells + 1, states, lanes)), np.empty((cells + 1, lanes))
     terms = np.zeros(cells, np.int64)
     longest = 0
     for c in range(cells):
         load = 0.0
-        for b in range(low, high):
+        for b in who:
             load = max(load, gamma * dt[c, b])
         if load > 0.0:
             terms[c] = min(most, ceil(_n_terms(load, k_moves)))
@@ -277,33 +294,33 @@ def evaluate(
     seen, beta = np.empty((states, lanes)), np.empty((states, lanes))
     adjoint, next_one = np.empty((states, lanes)), np.empty((states, lanes))
     own_flow, own_dwell = np.zeros((k_moves, states, lanes)), np.zeros((states, lanes))
-    for first in range(low, high, lanes):
-        width = min(lanes, high - first)
+    for first in range(0, len(who), lanes):
+        width = min(lanes, len(who) - first)
         v = before[0]
         for x in range(states):
             for w in range(width):
                 v[x, w] = start[x]
-        _likelihood(seen, table, 0, first, width, members, cards)
+        _likelihood(seen, table, 0, who, first, width, members, cards)
         _multiply(v, seen, width)
         _normalise(v, scale[cells], width)
         for w in range(width):
-            log_evidence[first - low + w] += log(scale[cells, w])
+            log_evidence[first + w] += log(scale[cells, w])
         for c in range(cells):
             v = before[c + 1]
             if terms[c] > 0:
-                _poisson(weight, dt, c, first, width, gamma, terms[c])
+                _poisson(weight, dt, c, who, first, width, gamma, terms[c])
                 _series(kept, before[c], weight, terms[c], width, stay, back, source)
                 _copy(v, kept[terms[c]], width)
             else:
                 _copy(v, before[c], width)
-            _likelihood(seen, table, c + 1, first, width, members, cards)
+            _likelihood(seen, table, c + 1, who, first, width, members, cards)
             _multiply(v, seen, width)
             _normalise(v, scale[c], width)
             for w in range(width):
-                log_evidence[first - low + w] += log(scale[c, w])
+                log_evidence[first + w] += log(scale[c, w])
         _fill(beta, width)
         for c in range(cells - 1, -1, -1):
-            _likelihood(seen, table, c + 1, first, width, members, cards)
+            _likelihood(seen, table, c + 1, who, first, width, members, cards)
             for x in range(states):
                 for w in range(width):
                     adjoint[x, w] = beta[x, w] * seen[x, w] / scale[c, w]
@@ -311,7 +328,7 @@ def evaluate(
             if count == 0:
                 _copy(beta, adjoint, width)
                 continue
-            _poisson(weight, dt, c, first, width, gamma, count)
+            _poisson(weight, dt, c, who, first, width, gamma, count)
             _series(kept, before[c], weight, count, width, stay, back, source)
             for x in range(states):
                 for w in range(width):
@@ -322,13 +339,13 @@ def evaluate(
                 _back(two, one, beta, weight[i + 1], width, stay, ahead, to)
                 one, two = two, one
             if grain == CELL:
-                _store(flow, dwell, own_flow, own_dwell, c, first - low, width, gamma, False)
+                _store(flow, dwell, own_flow, own_dwell, c, times, first, width, gamma, False)
         if grain != CELL:
-            _store(flow, dwell, own_flow, own_dwell, 0, first - low, width, gamma, grain == SUM)
+            _store(flow, dwell, own_flow, own_dwell, 0, times, first, width, gamma, grain == SUM)
         _multiply(beta, before[0], width)
         for x in range(states):
             for w in range(width):
-                starts[x] += beta[x, w]
+                starts[x] += times[first + w] * beta[x, w]
 
 
 class Loops:
@@ -350,22 +367,33 @@ class Loops:
         self.pieces = [
             (np.ascontiguousarray(dt, float), np.ascontiguousarray(table, float), n) for dt, table, n in pieces
         ]
+        self.looks = [Looks(*piece) for piece in self.pieces]
 
     def sums(
         self, members: IntArray, rates: FloatArray, exits: FloatArray, start: FloatArray
-    ) -> Iterator[tuple[int, IntArray, slice, Moments]]:
+    ) -> Iterator[tuple[int, IntArray, IntArray, Moments]]:
         """Moments of some blocks summed over some trajectories of a piece: (piece, blocks, trajectories, moments)."""
-        for piece, some, who, found in self._runs(members, rates, exits, start, SUM):
-            yield piece, some, who, found._replace(flow=found.flow[:, 0, ..., 0], dwell=found.dwell[:, 0, :, 0])
+        for piece, some, alike, found in self._runs(members, rates, exits, start, SUM):
+            yield (
+                piece,
+                some,
+                alike.order,
+                found._replace(
+                    log_evidence=np.repeat(found.log_evidence, np.diff(alike.bounds), 1),
+                    flow=found.flow[:, 0, ..., 0],
+                    dwell=found.dwell[:, 0, :, 0],
+                ),
+            )
 
     def scores(
         self, members: IntArray, rates: FloatArray, start: FloatArray
     ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Sums over some trajectories of products of scores, and of scores: (blocks, products, sums)."""
-        for _, some, _, found in self._runs(members, rates, rates.sum(1), start, TRAJECTORY):
+        for _, some, alike, found in self._runs(members, rates, rates.sum(1), start, TRAJECTORY):
             scores = rates[some][..., None] * (found.flow[:, 0] - found.dwell[:, 0, None])
             scores = scores.reshape(len(some), -1, scores.shape[-1])
-            yield some, scores @ scores.swapaxes(1, 2), scores.sum(-1)
+            all_scores = scores * np.diff(alike.bounds)
+            yield some, all_scores @ scores.swapaxes(1, 2), all_scores.sum(-1)
 
     def by_cell(
         self, members: IntArray, rates: FloatArray, start: FloatArray, piece: int
@@ -373,6 +401,22 @@ class Loops:
         """Moments of every cell of a piece: (blocks, flow (C, n, k, S, B), dwell (C, n, S, B))."""
         for _, some, _, found in self._runs(members, rates, rates.sum(1), start, CELL, [piece], self.pieces[piece][2]):
             yield some, np.moveaxis(found.flow, 1, 0), np.moveaxis(found.dwell, 1, 0)
+
+    def _by_looks(self, piece: int, members: IntArray, apart: bool) -> Iterator[tuple[IntArray, Alike]]:
+        """Blocks to which the same trajectories of a piece look the same, and these."""
+        looks = self.looks[piece]
+        same: dict[tuple[int, ...], list[int]] = {}
+        for b, block in enumerate(members.tolist()):
+            same.setdefault(tuple(block), []).append(b)
+        different: list[int] = []
+        for block, some in same.items():
+            alike = looks.all_different if apart else looks.alike(block)
+            if alike is looks.all_different:
+                different += some
+            else:
+                yield np.array(some), alike
+        if different:
+            yield np.sort(different), looks.all_different
 
     def _runs(
         self,
@@ -383,27 +427,36 @@ class Loops:
         grain: int,
         pieces: Sequence[int] | None = None,
         together: int = TOGETHER,
-    ) -> Iterator[tuple[int, IntArray, slice, Moments]]:
+    ) -> Iterator[tuple[int, IntArray, Alike, Moments]]:
         """Evaluate blocks on some trajectories at a time; a block's results come in the order of these."""
         cards = tuple(self.cards[j] for j in members[0])
         to, sizes = moves(cards)[2], np.array(cards)
         rates, exits, start = (np.ascontiguousarray(a, float) for a in (rates, exits, start))
-        pieces = range(len(self.pieces)) if pieces is None else pieces
-        parts = [(piece, low) for piece in pieces for low in range(0, self.pieces[piece][2], together)]
-        many = min(MOST_BLOCKS, max(1, len(rates) * len(parts) // ENOUGH))
-        tasks = [(*part, first) for part in parts for first in range(0, len(rates), many)]
+        parts = [
+            (piece, some, alike, low)
+            for piece in (range(len(self.pieces)) if pieces is None else pieces)
+            for some, alike in self._by_looks(piece, members, grain == CELL)
+            for low in range(0, len(alike.bounds) - 1, together)
+        ]
+        many = min(MOST_BLOCKS, max(1, sum(len(some) for _, some, _, _ in parts) // ENOUGH))
+        tasks = [
+            (piece, some[first : first + many], alike, low)
+            for piece, some, alike, low in parts
+            for first in range(0, len(some), many)
+        ]
 
-        def work(t: int) -> tuple[int, IntArray, slice, Moments]:
-            piece, low, first = tasks[t]
-            dt, table, own = self.pieces[piece]
-            some, high = np.arange(first, min(first + many, len(rates))), min(low + together, own)
-            n, places, lanes = len(some), len(dt) if grain == CELL else 1, 1 if grain == SUM else high - low
-            evidence, starts = np.zeros((n, high - low)), np.zeros((n, start.shape[1]))
+        def work(t: int) -> tuple[int, IntArray, Alike, Moments]:
+            piece, some, (order, bounds), low = tasks[t]
+            dt, table, _ = self.pieces[piece]
+            own = bounds[low : low + together + 1]
+            n, width = len(some), len(own) - 1
+            places, lanes = len(dt) if grain == CELL else 1, 1 if grain == SUM else width
+            evidence, starts = np.zeros((n, width)), np.zeros((n, start.shape[1]))
             flow, dwell = np.zeros((n, places, *to.shape, lanes)), np.zeros((n, places, to.shape[1], lanes))
+            data = dt, table, order[own[:-1]], np.diff(own).astype(float)
             for k, b in enumerate(some):
                 out = evidence[k], flow[k], dwell[k], starts[k]
-                data = dt, table, low, high
                 evaluate(rates[b], exits[b], start[b], members[b], sizes, to, *data, grain, *out, MOST_TERMS)
-            return piece, some, slice(low, high), Moments(evidence, flow, dwell, starts)
+            return piece, some, Alike(order[own[0] : own[-1]], own - own[0]), Moments(evidence, flow, dwell, starts)
 
         yield from self.device.each(work, len(tasks), usable_cores())
