@@ -54,6 +54,20 @@ def complain(x):
     raise DataError(f"shard {x}: cannot be read; write it again")
 
 
+def complain_or_wait(seconds):
+    if not seconds:
+        complain(0)
+    return wait_then(seconds, seconds)
+
+
+def there(pid):
+    """Whether a process runs; one that has ended but was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def threads():
     return os.environ.get("OMP_NUM_THREADS"), os.environ.get("XLA_FLAGS", "")
 
@@ -73,6 +87,46 @@ def test_results_come_in_order_whoever_is_slow(two):
     items = [(0.3, 0), (0.0, 1), (0.1, 2), (0.0, 3)]
     for who in (two, Threads(3)):
         assert who.map(wait_then, items, names(4)) == [0, 1, 2, 3]
+
+
+def test_results_as_they_are_finished(two):
+    found = list(two.as_finished(wait_then, [(0.6, "a"), (0.0, "b"), (0.0, "c"), (0.0, "d")], names(4)))
+    assert sorted(found) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
+    assert found[-1] == (0, "a")
+    assert list(two.as_finished(square, [], [])) == []
+
+
+def test_what_runs_beside_a_piece_that_fails_is_handed_over(two):
+    results = two.as_finished(complain_or_wait, [(0.0,), (0.4,), (0.4,)], names(3))
+    assert next(results) == (1, 0.4)
+    with pytest.raises(DataError, match="shard 0"):
+        next(results)
+
+
+def test_a_killed_worker_delays_what_comes_as_it_is_finished():
+    """Both processes are lost with the one that is killed, and both pieces begun again."""
+    who, found = Processes(2), []
+    for k, value in who.as_finished(wait_then, [(0.3, k) for k in range(6)], names(6)):
+        found.append((k, value))
+        if len(found) in (2, 4):
+            os.kill(who.pids()[0], signal.SIGKILL)
+    who.close()
+    assert sorted(found) == [(k, k) for k in range(6)]
+
+
+def test_nothing_goes_on_after_the_end_was_called_for():
+    who = Processes(2)
+    results = who.as_finished(wait_then, [(0.0, 0), *((60.0, k) for k in range(1, 5))], names(5))
+    assert next(results) == (0, 0)
+    running, begun = who.pids(), time.monotonic()
+    results.close()
+    who.abandon()
+    while any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate()):
+        assert time.monotonic() - begun < 30
+        time.sleep(0.05)
+    while any(map(there, running)):
+        assert time.monotonic() - begun < 30
+        time.sleep(0.05)
 
 
 def test_what_is_put_and_held_stays_with_the_workers(two):
@@ -116,14 +170,6 @@ if __name__ == "__main__":
     print(*who.pids(), flush=True)
     time.sleep(600)
 """
-
-
-def there(pid):
-    """Whether a process runs; one that has ended but was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +16,7 @@ import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.learn import bagging
 from ctbnlearn.learn.rebuild import learner_of
-from ctbnlearn.learn.repeats import BRIEF, brief_method
+from ctbnlearn.learn.repeats import BRIEF, brief_method, side_by_side
 from ctbnlearn.result.bags import Bags
 
 NET = cl.random_network(3, 1, coupling=0.9, rng=3)
@@ -101,6 +104,25 @@ def test_processes_side_by_side_give_the_same(paths, bagged):
     np.testing.assert_array_equal(both.edge_probabilities_, bagged.edge_probabilities_)
 
 
+def who(learner, data, number):
+    return os.getpid(), learner.executor, learner.memory, data.n_trajectories, number
+
+
+def test_fits_are_shared_out_by_the_executor_of_the_learner(paths):
+    """Each worker fits alone, with its share of the memory; without an executor fits run here, one by one."""
+    tasks = [(k,) for k in range(4)]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for learner, jobs in [
+            (cl.StructureLearner(executor=pool, memory="1GB"), None),
+            (cl.StructureLearner(memory="1GB"), pool),
+        ]:
+            found = dict(side_by_side(who, learner, paths, tasks, jobs, "fit"))
+            assert [found[k][1:] for k in range(4)] == [(None, 500_000_000, 40, k) for k in range(4)]
+            assert os.getpid() not in {row[0] for row in found.values()}
+    here = dict(side_by_side(who, cl.StructureLearner(memory="1GB"), paths, tasks, None, "fit"))
+    assert here == {k: (os.getpid(), None, "1GB", 40, k) for k in range(4)}
+
+
 def test_bags_of_other_data_are_refused(paths, tmp_path):
     learner = cl.StructureLearner(max_parents=2)
     cl.Bagged(learner, n_bags=2, checkpoint=tmp_path).fit(paths)
@@ -117,7 +139,7 @@ def test_observations_are_resampled_with_ids_of_their_own():
     obs = cl.observe(cl.simulate(NET, 20, horizon=2.0, rng=1), n_times=5, rng=2)
     drawn = bagging.resampled(obs, np.random.default_rng(0))
     assert list(drawn.ids) == list(range(20))
-    chosen = np.random.default_rng(0).integers(0, 20, 20)
+    chosen = np.sort(np.random.default_rng(0).integers(0, 20, 20))
     np.testing.assert_array_equal(drawn.end, obs.end[chosen])
     quick = cl.StructureLearner(max_parents=1, inference=cl.Sampling(chains=2, sweeps=30))
     with warnings.catch_warnings():
@@ -163,6 +185,7 @@ def test_interventions_go_with_their_units():
     [
         ({"n_bags": 1}, "n_bags must be a whole number"),
         ({"jobs": 0}, "jobs must be"),
+        ({"jobs": "two"}, "jobs must be None, a number of processes"),
         ({"random_state": "x"}, "random_state must be"),
         ({"resume": True}, "needs `checkpoint`"),
         ({"learner": "me"}, "needs a StructureLearner"),

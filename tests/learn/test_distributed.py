@@ -191,6 +191,21 @@ def test_dask_workers_that_are_killed(many, split, cluster, client):
         assert run_with_kills(many, 2, client, worker_pids(other), 2, 100) == 2
 
 
+def test_bags_are_fitted_by_dask_workers(cluster, client):
+    """Also where one of them is killed meanwhile."""
+    paths = cl.simulate(cl.random_network(3, 2, rng=1), 40, n_transitions=10, rng=2)
+    expected = cl.Bagged(cl.StructureLearner(2), n_bags=4).fit(paths)
+    with distributed.Client(cluster) as other:
+        victim = worker_pids(other)()[0]
+
+        def kill(event):
+            if event.message.startswith("bag 1"):
+                os.kill(victim, signal.SIGKILL)
+
+        found = cl.Bagged(cl.StructureLearner(2, executor=client), n_bags=4, progress=kill).fit(paths)
+    np.testing.assert_array_equal(found.edge_probabilities_, expected.edge_probabilities_)
+
+
 @pytest.mark.slow
 def test_twenty_dask_workers_that_are_killed(many, split, cluster, client):
     """More than twenty steps, a kill in each."""

@@ -81,6 +81,8 @@ class Cluster(Workers):
                 except TimeoutError:
                     if future.done():  # it is the work that took too long
                         raise
+                    if self._abandoned:
+                        raise LostError from None
                     self._await_workers()
         except KilledWorker:
             raise LostError from None

@@ -14,8 +14,8 @@ from ctbnlearn.execute.workers import Workers
 Executors: TypeAlias = int | Workers | Executor | Client | None
 
 
-def as_workers(executor: Executors) -> Workers:
-    """The workers meant by `executor`: None, a number of processes, a Dask client, or any executor."""
+def as_workers(executor: Executors, name: str = "executor") -> Workers:
+    """The workers meant by `executor`, or how the user calls it: None, a number of processes, a Dask client, ..."""
     if executor is None:
         return Threads()
     if isinstance(executor, Workers):
@@ -26,7 +26,7 @@ def as_workers(executor: Executors) -> Workers:
         return Cluster(executor)
     if isinstance(executor, (bool, str)) or not hasattr(executor, "__index__"):
         raise ParameterError(
-            "executor must be None, a number of processes, a dask.distributed Client or a concurrent.futures Executor, "
+            f"{name} must be None, a number of processes, a dask.distributed Client or a concurrent.futures Executor, "
             f"not {executor!r}"
         )
-    return Processes(whole(executor, "executor", 1))
+    return Processes(whole(executor, name, 1))

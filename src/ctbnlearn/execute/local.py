@@ -106,6 +106,7 @@ class Threads(OnThisMachine):
 
     def abandon(self) -> None:
         """Begin nothing more."""
+        self._abandoned = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         super().close()
 
@@ -176,6 +177,7 @@ class Processes(OnThisMachine):
 
     def abandon(self) -> None:
         """End the processes without waiting for their work."""
+        self._abandoned = True
         running = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in running:

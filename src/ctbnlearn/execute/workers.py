@@ -1,15 +1,17 @@
 """Workers: who does pieces of work, and what all kinds of them share.
 
 Work is a pure function of its arguments, so a piece that a worker took with it when it died is given to another, and
-the answer is the same. Results come in the order of the pieces, whichever worker did them. `put` leaves an object near
-the workers once, to be an argument many times; `hold` leaves the first half of every result there.
+the answer is the same. Results come in the order of the pieces, whichever worker did them, or as they are finished.
+`put` leaves an object near the workers once, to be an argument many times; `hold` leaves the first half of every result
+there.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ctbnlearn.errors import CtbnlearnError, ExecutionError
@@ -66,7 +68,7 @@ class Workers(ABC):
     remote_states: bool = False
 
     def __init__(self) -> None:
-        self._lost_in_a_row = 0
+        self._abandoned = False
 
     @abstractmethod
     def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -94,6 +96,33 @@ class Workers(ABC):
         """
         return self._gather([(function, item) for item in items], names)
 
+    def as_finished(
+        self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
+    ) -> Iterator[tuple[int, Any]]:
+        """Number and result of every item, in the order in which they are finished; parameters as for `map`.
+
+        Where one fails, no more are begun, those that run are handed over, and then the error is raised. Call `abandon`
+        where the iteration is left before its end.
+        """
+        left, running = list(range(len(items)))[::-1], dict[Future[list[Any]], int]()
+        problem: BaseException | None = None
+        threads = ThreadPoolExecutor(max(1, min(self.count, len(items))))  # each waits for a worker
+        try:
+            while left or running:
+                while left and len(running) < self.count:
+                    k = left.pop()
+                    running[threads.submit(self._gather, [(function, items[k])], [names[k]])] = k
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    k, failed = running.pop(done), done.exception()
+                    if failed is None:
+                        yield k, done.result()[0]
+                    else:
+                        problem, left = problem or failed, []
+        finally:
+            threads.shutdown(wait=False)
+        if problem is not None:
+            raise problem
+
     def hold(
         self, function: Callable[..., Any], items: Sequence[Sequence[Any]], names: Sequence[str]
     ) -> tuple[list[Any], list[Any]]:
@@ -119,18 +148,19 @@ class Workers(ABC):
 
     def abandon(self) -> None:
         """End at once, whatever is being worked on."""
+        self._abandoned = True
         self.close()
 
     def _gather(self, pieces: Sequence[tuple[Callable[..., Any], Sequence[Any]]], names: Sequence[str]) -> list[Any]:
         futures = [self._start(*piece) for piece in pieces]
         out: list[Any] = [None] * len(pieces)
-        left, starved = list(range(len(pieces))), [0] * len(pieces)
+        left, starved, lost_in_a_row = list(range(len(pieces))), [0] * len(pieces), 0
         while left:
             again, lost = [], False
             for k in left:
                 try:
                     out[k] = result_of(self._finish(futures[k]))
-                    self._lost_in_a_row = 0
+                    lost_in_a_row = 0
                 except LostError:
                     again.append(k)
                     lost = True
@@ -143,8 +173,10 @@ class Workers(ABC):
                             f"or lower memory= (--memory); {GO_ON}"
                         ) from None
             if lost:
-                self._lost_in_a_row += 1
-                if self._lost_in_a_row > MOST_LOST:
+                lost_in_a_row += 1
+                if self._abandoned:
+                    raise ExecutionError(f"{names[again[0]]}: given up, as the run was ended; {GO_ON}")
+                if lost_in_a_row > MOST_LOST:
                     raise ExecutionError(
                         f"{names[again[0]]}: workers were lost {MOST_LOST} times in a row while they were at it (out "
                         'of memory, or a script without `if __name__ == "__main__":`?); give them more memory, or use '

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctbnlearn import __version__
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.errors import DataError, ParameterError
-from ctbnlearn.execute.limits import environment, share
+from ctbnlearn.execute.local import Processes
 from ctbnlearn.experiments.rows import Cell, Tables, plain
 
 if TYPE_CHECKING:
@@ -190,48 +187,31 @@ def _results(
 ) -> Iterator[tuple[int, Tables]]:
     """Number and tables of every cell that is left, as they are finished."""
     if workers <= 1:
-        if left:
-            prepare()
         for k in left:
-            yield k, work(name, cells[k], options)
+            yield k, work(name, cells[k], options, prepare)
         return
-    with _few_threads(workers):
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=prepare)
-        try:
-            waiting = {pool.submit(work, name, cells[k], options): k for k in left}
-            problem: BaseException | None = None
-            for done in as_completed(waiting):
-                if not done.cancelled() and done.exception() is None:
-                    yield waiting[done], done.result()
-                elif problem is None:  # what has begun may end and is kept
-                    problem = done.exception()
-                    pool.shutdown(wait=False, cancel_futures=True)
-            if problem is not None:
-                raise problem
-        except (KeyboardInterrupt, GeneratorExit):  # do not wait for cells that may take minutes
-            for child in multiprocessing.active_children():
-                child.terminate()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    processes = Processes(workers)
+    try:
+        items = [(name, cells[k], options, prepare) for k in left]
+        for at, tables in processes.as_finished(work, items, [f"cell {k + 1} of {len(cells)}" for k in left]):
+            yield left[at], tables
+    except BaseException:
+        processes.abandon()
+        raise
+    processes.close()
 
 
-def work(name: str, cell: Cell, options: Options) -> Tables:
+def work(name: str, cell: Cell, options: Options, prepare: Callable[[], None]) -> Tables:
     """Run one cell, here or in a process of its own; rows say what converged, so warnings need not."""
     from ctbnlearn.experiments.catalogue import load
 
+    _prepared(prepare)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return load(name).run(cell, options)
 
 
-@contextmanager
-def _few_threads(workers: int) -> Iterator[None]:
-    """Environment in which processes share the cores instead of each taking all of them."""
-    before = dict(os.environ)
-    os.environ.update(environment(share(workers)))
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+@cache
+def _prepared(prepare: Callable[[], None]) -> None:
+    """Prepare, once in a process."""
+    prepare()

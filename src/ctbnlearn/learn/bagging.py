@@ -23,12 +23,21 @@ from ctbnlearn.data.messages import first_line
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import CheckpointError, ParameterError
+from ctbnlearn.execute.executors import Executors
 from ctbnlearn.interface import spoken
 from ctbnlearn.learn.fitted import FittedNetwork
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.outcome import WITHOUT_EFFECT
 from ctbnlearn.learn.progress import Progress, Watcher
-from ctbnlearn.learn.repeats import as_units, brief_method, fit_quietly, quiet_copy, resampled, side_by_side
+from ctbnlearn.learn.repeats import (
+    as_units,
+    brief_method,
+    check_jobs,
+    fit_quietly,
+    quiet_copy,
+    resampled,
+    side_by_side,
+)
 from ctbnlearn.result.bags import Bags
 from ctbnlearn.result.manifest import fingerprint, plain
 from ctbnlearn.result.result import Result
@@ -55,8 +64,9 @@ class Bagged(FittedNetwork, BaseEstimator):
         What to fit; it is copied, not changed.
     n_bags : int
         Number of draws, default 20.
-    jobs : int
-        Processes side by side, default 1. Sampling already uses several processors.
+    jobs : None, int, dask.distributed.Client or concurrent.futures.Executor
+        Who fits draws side by side, as `executor` of a learner. None, the default: the learner's own executor; without
+        one, draws are fitted one after the other, each with all processors.
     random_state : int or None
         Seed of the draws; None: always the same. That of the learner stays its own.
     checkpoint : path or None
@@ -92,7 +102,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         learner: StructureLearner | None = None,
         n_bags: int = 20,
         *,
-        jobs: int = 1,
+        jobs: Executors = None,
         random_state: int | None = None,
         checkpoint: FilePath | None = None,
         resume: bool = False,
@@ -113,7 +123,7 @@ class Bagged(FittedNetwork, BaseEstimator):
         learner = StructureLearner() if self.learner is None else self.learner
         data = as_units(learner, data, "Bagged")
         whole(self.n_bags, spoken("n_bags", "--bags"), 2)
-        whole(self.jobs, "jobs", 1)
+        check_jobs(self.jobs)
         if self.random_state is not None:
             whole(self.random_state, "random_state", 0)
         progress = Progress(self.progress)
@@ -135,9 +145,10 @@ class Bagged(FittedNetwork, BaseEstimator):
                 waiting.append(k)
             else:
                 states[k], signs[k] = known
-        tasks = [(quiet_copy(learner, inference=inference), data, _seed(self.random_state, k)) for k in waiting]
+        brief = quiet_copy(learner, inference=inference)
+        tasks = [(_seed(self.random_state, k),) for k in waiting]
         began = progress.seconds
-        for done, (at, found) in enumerate(side_by_side(fit_bag, tasks, self.jobs), 1):
+        for done, (at, found) in enumerate(side_by_side(fit_bag, brief, data, tasks, self.jobs, "bag"), 1):
             k = waiting[at]
             states[k], signs[k] = found
             if kept is not None:

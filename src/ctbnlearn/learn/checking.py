@@ -20,6 +20,7 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import Table
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute.executors import Executors
 from ctbnlearn.inference import known
 from ctbnlearn.learn.folds import (
     Forecast,
@@ -32,7 +33,7 @@ from ctbnlearn.learn.folds import (
 )
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.progress import Progress, Watcher
-from ctbnlearn.learn.repeats import quiet_copy, side_by_side
+from ctbnlearn.learn.repeats import check_jobs, quiet_copy, side_by_side
 
 BINS = 10  # of predicted probabilities
 PERIODS = 8  # at most, of the curves over time
@@ -104,7 +105,7 @@ def check_model(
     *,
     n_folds: int = 5,
     random_state: int = 0,
-    jobs: int = 1,
+    jobs: Executors = None,
     progress: Watcher = False,
 ) -> ModelCheck:
     """Hold units out in folds, predict them, and compare with the network without edges and with what was seen.
@@ -120,7 +121,7 @@ def check_model(
     random_state
         Seed of the folds and simulations.
     jobs
-        Processes side by side.
+        Who fits folds side by side, as `executor` of a learner; None: the learner's own executor, if it has one.
     progress
         As in `StructureLearner`.
 
@@ -136,13 +137,13 @@ def check_model(
     (60, 2)
     """
     obs = as_foldable(learner, obs, "check_model")
+    check_jobs(jobs)
     whole(random_state, "random_state", 0)
-    whole(jobs, "jobs", 1)
     teller = Progress(progress)
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
-    tasks = [(quiet_copy(learner), obs, held, random_state + k) for k, held in enumerate(folds)]
+    tasks = [(held, random_state + k) for k, held in enumerate(folds)]
     parts: list[Any] = [None] * len(folds)
-    for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
+    for done, (k, found) in enumerate(side_by_side(_one_fold, quiet_copy(learner), obs, tasks, jobs, "fold"), 1):
         parts[k] = found
         left = teller.seconds / done * (len(folds) - done)
         teller.count("folds", f"fold {done} of {len(folds)}", done, len(folds), left)

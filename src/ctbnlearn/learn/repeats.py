@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,9 @@ from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute import scratch
+from ctbnlearn.execute.executors import Executors, as_workers
+from ctbnlearn.execute.memory import memory_budget
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.plan import make_plan
@@ -46,21 +47,54 @@ def fit_quietly(learner: StructureLearner, data: Paths | Observations) -> Struct
 
 
 def resampled(data: Paths | Observations, rng: np.random.Generator) -> Paths | Observations:
-    """As many units as there are, drawn with replacement; they are renumbered."""
-    drawn = data.select(rng.integers(0, data.n_trajectories, data.n_trajectories))
+    """As many units as there are, drawn with replacement; they are renumbered, copies one after the other."""
+    drawn = data.select(np.sort(rng.integers(0, data.n_trajectories, data.n_trajectories)))
     return replace(drawn, ids=range(data.n_trajectories))
 
 
-def side_by_side(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Results of work(*task) with the number of the task, as they come; in `jobs` processes."""
-    if jobs == 1 or len(tasks) < 2:
-        for k, task in enumerate(tasks):
-            yield k, work(*task)
-        return
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(work, *task): k for k, task in enumerate(tasks)}
-        for done in as_completed(running):
-            yield running[done], done.result()
+def check_jobs(jobs: Executors) -> None:
+    """Raise where `jobs` says nobody, before anything is computed."""
+    as_workers(jobs, "jobs").close()
+
+
+def side_by_side(
+    work: Callable[..., Any],
+    learner: StructureLearner,
+    data: Paths | Observations,
+    tasks: Sequence[tuple[Any, ...]],
+    jobs: Executors,
+    what: str,
+) -> Iterator[tuple[int, Any]]:
+    """Number of every task and result of work(learner, data, *task), as they are finished.
+
+    Parameters
+    ----------
+    work, learner, data, tasks
+        What to do; `work` stands at the top level of a module.
+    jobs
+        Who does it, as `executor` of a `StructureLearner`; None: the executor of the learner, which then has none.
+    what
+        What a task is, for messages.
+    """
+    workers = as_workers(learner.executor) if jobs is None else as_workers(jobs, "jobs")
+    try:
+        if workers.local or workers.count == 1 or len(tasks) < 2:  # a fit takes all threads
+            for k, task in enumerate(tasks):
+                yield k, work(learner, data, *task)
+        else:
+            share = memory_budget(learner.memory) // workers.count
+            given = workers.put((quiet_copy(learner, executor=None, memory=share), data))
+            names = [f"{what} {k + 1} of {len(tasks)}" for k in range(len(tasks))]
+            yield from workers.as_finished(_apart, [(work, given, *task) for task in tasks], names)
+    except BaseException:
+        workers.abandon()
+        raise
+    workers.close()
+
+
+def _apart(work: Callable[..., Any], given: Any, *task: Any) -> Any:
+    """Do a task, by whatever worker."""
+    return work(*scratch.read(given), *task)
 
 
 def as_units(learner: object, data: Any, what: str) -> Paths | Observations:

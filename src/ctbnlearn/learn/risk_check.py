@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ctbnlearn.arguments import whole
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.data.history import history
 from ctbnlearn.data.noise import ExactStates
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.opening import Table
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute.executors import Executors
 from ctbnlearn.inference.reach import Target, reach
 from ctbnlearn.learn.folds import as_foldable, first_seen, fit_apart, unit_folds
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.progress import Progress, Watcher
-from ctbnlearn.learn.repeats import quiet_copy, side_by_side
+from ctbnlearn.learn.repeats import check_jobs, quiet_copy, side_by_side
 from ctbnlearn.learn.targets import as_horizons, as_target
 
 
@@ -37,7 +37,7 @@ def check_risk(
     *,
     n_folds: int = 5,
     random_state: int = 0,
-    jobs: int = 1,
+    jobs: Executors = None,
     progress: Watcher = False,
 ) -> list[dict[str, Any]]:
     """Area under the ROC curve and Brier score of the risks of units that were held out.
@@ -60,7 +60,7 @@ def check_risk(
         brier_reference: that of telling every unit the share of the others that reached it.
     """
     obs = as_foldable(learner, obs, "check_risk")
-    whole(jobs, "jobs", 1)
+    check_jobs(jobs)
     states, horizons = as_target(target, obs.variables), as_horizons(within)
     if len(states) != 1 or not isinstance(obs.series[next(iter(states))].noise, ExactStates):
         raise ParameterError(
@@ -69,9 +69,9 @@ def check_risk(
     folds = unit_folds(obs.n_trajectories, n_folds, random_state)
     cases = [_cases(obs, states, float(w)) for w in horizons]
     predicted = np.full((len(horizons), obs.n_trajectories), np.nan)
-    tasks = [(quiet_copy(learner), obs, held, states, horizons, [k for k, _ in cases]) for held in folds]
+    tasks = [(held, states, horizons, [k for k, _ in cases]) for held in folds]
     teller = Progress(progress)
-    for done, (k, found) in enumerate(side_by_side(_one_fold, tasks, jobs), 1):
+    for done, (k, found) in enumerate(side_by_side(_one_fold, quiet_copy(learner), obs, tasks, jobs, "fold"), 1):
         predicted[:, folds[k]] = found
         left = teller.seconds / done * (len(folds) - done)
         teller.count("folds", f"fold {done} of {len(folds)}", done, len(folds), left)
