@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctbnlearn.inference.block_kernel import Batches
 
 MOST_CELLS = {"cpu": 400_000, "gpu": 20_000_000}  # cells times trajectories of one piece
-TARGET = 3.0  # gamma dt that cells are cut to: few terms, not many more cells
+TARGET = 6.0  # gamma dt that cells are cut to: long gaps, so that the terms of one do not count for all
 
 
 class Totals(NamedTuple):
