@@ -46,7 +46,7 @@ lint: venv
 
 # the documentation, as docs/_build/html; tutorials run while it is built, and a warning is an error
 docs: $(STAMP)-docs
-	rm -rf docs/_build docs/reference/generated
+	rm -rf docs/_build docs/figures docs/reference/generated
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

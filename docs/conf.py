@@ -25,10 +25,11 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
     "cli_reference",
 ]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery", "figures/*.ipynb", "figures/*.py"]
 templates_path = ["_templates"]
 nitpicky = False
 suppress_warnings = ["config.cache"]
@@ -41,6 +42,18 @@ nb_execution_in_temp = False  # tutorials read the tables beside them
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+
+# scripts of docs/gallery run at every build, too, and become the pages of docs/figures
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "figures",
+    "abort_on_example_error": True,
+    "run_stale_examples": True,
+    "write_computation_times": False,
+    "min_reported_time": 3600,
+    "show_signature": False,
+    "download_all_examples": False,
+}
 
 autosummary_generate = True
 autodoc_typehints = "none"
