@@ -97,7 +97,7 @@ class PathEngine(PathInference):
     def _cast(self, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(v, self.precision) if np.asarray(v).dtype.kind == "f" else np.asarray(v) for v in values]
 
-    def _tables(self, rates: PathRates) -> kernels.AnyTables:
+    def _tables(self, rates: PathRates) -> kernels.Tables:
         tables = self.padded(rates).tables
         return type(tables)(*self._cast(tables))
 
@@ -109,7 +109,7 @@ class PathEngine(PathInference):
         rates: PathRates,
         effort: Effort,
         start: PathPosterior | None = None,
-        visit: Callable[[Block, kernels.State, kernels.AnyTables], Any] | None = None,
+        visit: Callable[[Block, kernels.State, kernels.Tables], Any] | None = None,
         gather: Callable[[Block, Any], None] | None = None,
     ) -> tuple[FloatArray, PathPosterior]:
         """Paths for given rates, from those of `start` if any; F of every trajectory comes first.
@@ -161,7 +161,7 @@ class PathEngine(PathInference):
                 yield rows_of(block, state)
 
     def _run(
-        self, block: Block, state: kernels.State | None, tables: kernels.AnyTables, effort: Effort
+        self, block: Block, state: kernels.State | None, tables: kernels.Tables, effort: Effort
     ) -> tuple[kernels.State, FloatArray]:
         evidence = self._evidence(block)
         if state is None:
@@ -185,7 +185,7 @@ class PathEngine(PathInference):
         """Update the paths and sum up their expected statistics."""
         totals: list[FloatArray] = []
 
-        def look(block: Block, state: kernels.State, tables: kernels.AnyTables) -> list[FloatArray]:
+        def look(block: Block, state: kernels.State, tables: kernels.Tables) -> list[FloatArray]:
             found = [np.asarray(a, float) for a in kernels.statistics(state, tables, *self._cast((block.dt,)))]
             return [*found, np.asarray(state.first, float)[:, :, : len(block.trajectories)].sum(-1)]
 
@@ -204,7 +204,7 @@ class PathEngine(PathInference):
         )
         return Expectation(values, statistics, paths)
 
-    def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.AnyTables) -> FloatArray:
+    def _grid_marginals(self, block: Block, state: kernels.State, tables: kernels.Tables) -> FloatArray:
         return np.asarray(kernels.grid_marginals(self._evidence(block), tables, state), float)
 
     def see(self, obs: Observations) -> None:

@@ -52,12 +52,11 @@ class PaddedRates:
                     select[p, i, : sizes[i]] = np.eye(widest)[digit]
             first[i, :card] = rates.initial[i]
         plain = kernels.Tables(table, leave, index, select, first, np.asarray(cards))
-        self.tables: kernels.AnyTables = plain
-        self.tilt = plain
+        self.tables = self.tilt = plain
         if mean_field:
             largest = table.max(axis=1, keepdims=True)
             real = np.arange(tall)[:, None, None] < np.array(sizes)[:, None, None, None]
             possible = (largest > 0) & real
             log = np.log(np.where(possible, np.maximum(table, LEAST_RATE * largest), 1.0))
-            self.tables = kernels.MeanFieldTables(*plain, log)
+            self.tables = plain._replace(log=log)
             self.tilt = plain._replace(geometric=possible.astype(float))

@@ -64,6 +64,8 @@ class Tables(NamedTuple):
         Initial distribution, zero for states a node does not have.
     cards
         Number of states of every node.
+    log
+        For naive mean field: ln R~, zero where a transition cannot happen.
     """
 
     geometric: Float[AnyArray, "N U S S"]
@@ -72,21 +74,7 @@ class Tables(NamedTuple):
     select: Float[AnyArray, "P N U S"]
     initial: Float[AnyArray, "N S"]
     cards: Int[AnyArray, " N"]
-
-
-class MeanFieldTables(NamedTuple):
-    """Path rates for naive mean field: as `Tables`, with ln R~, zero where a transition cannot happen."""
-
-    geometric: Float[AnyArray, "N U S S"]
-    exit: Float[AnyArray, "N U S"]
-    parents: Int[AnyArray, "N P"]
-    select: Float[AnyArray, "P N U S"]
-    initial: Float[AnyArray, "N S"]
-    cards: Int[AnyArray, " N"]
-    log: Float[AnyArray, "N U S S"]
-
-
-AnyTables = Tables | MeanFieldTables
+    log: Float[AnyArray, "N U S S"] | None = None
 
 
 class Evidence(NamedTuple):
@@ -107,7 +95,7 @@ class State(NamedTuple):
     share: Float[AnyArray, " B"]
 
 
-def parent_states(q: Float[Array, "N S C B"], tables: AnyTables) -> Float[Array, "N U C B"]:
+def parent_states(q: Float[Array, "N S C B"], tables: Tables) -> Float[Array, "N U C B"]:
     """Probability of every joint state of the active parents."""
     extended = jnp.concatenate([q, jnp.ones((1, *q.shape[1:]), q.dtype)])
     out = jnp.ones((), q.dtype)
@@ -133,12 +121,12 @@ Attempt: TypeAlias = tuple[PerTrajectory, State, PerTrajectory, Mean]  # share o
 Carry: TypeAlias = tuple[State, PerTrajectory, Mean, Bool[Array, " B"], Count]  # state, F, rates, what moves, sweeps
 
 
-def mean_rates(q: Float[Array, "N S C B"], tables: AnyTables) -> Mean:
+def mean_rates(q: Float[Array, "N S C B"], tables: Tables) -> Mean:
     """Average the path rates over the parents' marginals."""
     u = parent_states(floored(q), tables)
     n, tall, *cells = u.shape
     flat = u.reshape(n, tall, -1)
-    off = average(tables.geometric, flat, tables.log if isinstance(tables, MeanFieldTables) else None)
+    off = average(tables.geometric, flat, tables.log)
     leave = jnp.matmul(tables.exit.transpose(0, 2, 1), flat)
     states = q.shape[1]
     return Mean(off.reshape(n, states, states, *cells), leave.reshape(n, states, *cells), u)
@@ -247,7 +235,7 @@ def energy(transitions: Float[Array, "N S S C B"], dwell: Float[Array, "N S C B"
     return jnp.sum(_xlogy(transitions, mean.off), axis=(0, 1, 2, 3)) - jnp.sum(dwell * mean.leave, axis=(0, 1, 2))
 
 
-def objective(state: State, tables: AnyTables, dt: Float[Array, "C B"]) -> tuple[PerTrajectory, Mean]:
+def objective(state: State, tables: Tables, dt: Float[Array, "C B"]) -> tuple[PerTrajectory, Mean]:
     """F of the paths of every trajectory, and the mean rates it rests on."""
     mean = mean_rates(state.marginal, tables)
     paths = jnp.sum(state.entropy + _start_energy(state.first, tables.initial), axis=0)
@@ -260,7 +248,7 @@ def _bridge(transitions: Float[Array, "N S S C B"], off: Float[Array, "N S S C B
     return jnp.where(positive, transitions / jnp.where(positive, off, 1.0), 0.0)
 
 
-def child_response(state: State, tables: AnyTables, mean: Mean, dt: Float[Array, "C B"]) -> Float[Array, "N S C B"]:
+def child_response(state: State, tables: Tables, mean: Mean, dt: Float[Array, "C B"]) -> Float[Array, "N S C B"]:
     """Psi: derivative of the children's terms with respect to a node's time in each state.
 
     `mean` are the mean rates at the state. The derivative of a product of marginals with respect to one of them is the
@@ -268,7 +256,7 @@ def child_response(state: State, tables: AnyTables, mean: Mean, dt: Float[Array,
     """
     n, states, *cells = state.marginal.shape
     tall = tables.geometric.shape[1]
-    if isinstance(tables, MeanFieldTables):
+    if tables.log is not None:
         gain = jnp.matmul(tables.log.reshape(n, tall, -1), state.transitions.reshape(n, states * states, -1))
     else:
         bridge = _bridge(state.transitions, mean.off).reshape(n, states * states, -1)
@@ -297,7 +285,7 @@ def _moves(
     return moves if mean_field else moves * geometric
 
 
-def start(evidence: Evidence, tables: AnyTables) -> State:
+def start(evidence: Evidence, tables: Tables) -> State:
     """A state that knows nothing: uniform marginals, no transitions, F minus infinity.
 
     The first sweep replaces it: every node among uniform neighbours that do not move.
@@ -318,7 +306,7 @@ def start(evidence: Evidence, tables: AnyTables) -> State:
 @partial(compiled, static_argnames="groups")
 def sweeps(
     evidence: Evidence,
-    tables: AnyTables,
+    tables: Tables,
     state: State,
     tol: Float[Array, ""],
     max_sweeps: Int[Array, ""],
@@ -387,19 +375,19 @@ def sweeps(
 
 @compiled
 def statistics(
-    state: State, tables: AnyTables, dt: Float[Array, "C B"]
+    state: State, tables: Tables, dt: Float[Array, "C B"]
 ) -> tuple[Float[Array, "N U S"], Float[Array, "N U S S"]]:
     """Expected dwell and transitions per joint state of the active parents."""
     mean = mean_rates(state.marginal, tables)
     n, states = state.marginal.shape[:2]
     flat = mean.parents.reshape(n, mean.parents.shape[1], -1)
     dwell = jnp.matmul(flat, (state.marginal * dt).reshape(n, states, -1).transpose(0, 2, 1))
-    mean_field = isinstance(tables, MeanFieldTables)
+    mean_field = tables.log is not None
     return dwell, _moves(state.transitions, mean.off, flat, tables.geometric, mean_field)
 
 
 @compiled
-def predictive(evidence: Evidence, tables: AnyTables) -> PerTrajectory:
+def predictive(evidence: Evidence, tables: Tables) -> PerTrajectory:
     """Log likelihood of each observation given the earlier ones, summed per trajectory.
 
     Nodes stay independent given the past; within a cell their rates are those at the parents' half-way marginals.
@@ -408,12 +396,12 @@ def predictive(evidence: Evidence, tables: AnyTables) -> PerTrajectory:
 
 
 @compiled
-def forecasts(evidence: Evidence, tables: AnyTables) -> Float[Array, "C+1 N S B"]:
+def forecasts(evidence: Evidence, tables: Tables) -> Float[Array, "C+1 N S B"]:
     """State probabilities at the grid points given what was seen earlier, as `predictive`."""
     return _filter(evidence, tables)[0]
 
 
-def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Float[Array, "C+1 N S B"], PerTrajectory]:
+def _filter(evidence: Evidence, tables: Tables) -> tuple[Float[Array, "C+1 N S B"], PerTrajectory]:
     def advance(q: Float[Array, "N S B"], mean: Mean, dt: PerTrajectory) -> Float[Array, "N S B"]:
         matrix, _ = exponential(mean.off, -mean.leave, dt[None])
         q = jnp.sum(q[:, :, None] * matrix[:, :, :, 0], axis=1)
@@ -437,7 +425,7 @@ def _filter(evidence: Evidence, tables: AnyTables) -> tuple[Float[Array, "C+1 N 
 
 
 @compiled
-def grid_marginals(evidence: Evidence, tables: AnyTables, state: State) -> Float[Array, "C+1 N S B"]:
+def grid_marginals(evidence: Evidence, tables: Tables, state: State) -> Float[Array, "C+1 N S B"]:
     """Posterior marginals at the grid points, for the converged neighbours in `state`."""
     mean = mean_rates(state.marginal, tables)
     psi = child_response(state, tables, mean, evidence.dt)

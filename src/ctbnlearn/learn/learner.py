@@ -349,9 +349,14 @@ class StructureLearner(FittedNetwork, BaseEstimator):
 
         return read_table(frame, trajectory=self.trajectory, time="time" if self.time is None else self.time, **more)
 
+    def _reads(self, data: Any) -> bool:
+        """Whether data are a frame whose columns the settings name."""
+        named = self.trajectory is not None or self.time is not None
+        return named and not isinstance(data, (Paths, Observations, TableScan))
+
     def _observed(self, data: Any) -> Any:
         """A data frame in the states and the unit of time of the fit, if the settings name its columns."""
-        if isinstance(data, (Paths, Observations, TableScan)) or (self.trajectory is None and self.time is None):
+        if not self._reads(data):
             return data
         variables = self.network_.variables
         return self._read(

@@ -11,7 +11,6 @@ import numpy as np
 
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
-from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.executors import Executors, as_workers
@@ -101,7 +100,7 @@ def as_units(learner: object, data: Any, what: str) -> Paths | Observations:
     """Data, read where they are a frame whose columns the learner names; raise unless units are enough."""
     if not isinstance(learner, StructureLearner):
         raise ParameterError(f"{what} needs a StructureLearner, not {type(learner).__name__}")
-    if not isinstance(data, (Paths, Observations, TableScan)) and (learner.trajectory, learner.time) != (None, None):
+    if learner._reads(data):
         data = learner._read(data)
     if not isinstance(data, (Paths, Observations)):
         raise ParameterError(
