@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
 import ctbnlearn as cl
@@ -24,10 +26,28 @@ def test_sampling_and_blocks_of_few_variables_need_no_jax(inference):
     code = (
         "import sys, ctbnlearn as cl; net = cl.random_network(3, rng=1); "
         "obs = cl.observe(cl.simulate(net, 20, horizon=2.0, rng=2), n_times=4, rng=3); "
-        f"cl.StructureLearner(max_parents=1, inference={inference!r}).fit(obs); print('jax' in sys.modules)"
+        f"learner = cl.StructureLearner(max_parents=1, inference={inference!r}).fit(obs); "
+        "learner.score(obs), learner.smooth(obs, [0.5]); print('jax' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_the_command_line_needs_no_jax_for_them(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [f"{k},{t},{rng.integers(2)},{rng.integers(2)}" for k in range(20) for t in range(5)]
+    (tmp_path / "table.csv").write_text("id,time,a,b\n" + "\n".join(rows))
+    code = (
+        "import sys; from ctbnlearn.cli import main; "
+        "main(['learn', 'table.csv', '--sweeps', '20', '--quiet', '--out', 'r']); "
+        "print('jax' in sys.modules)"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.split()[-1] == "False"
+    assert (tmp_path / "r").is_dir()
 
 
 def test_import_is_quick_and_light():

@@ -14,7 +14,10 @@ def cache_folder() -> Path:
 
 
 def use_cache() -> None:
-    """Let jax keep what it compiles in this process; where that cannot be written, do without."""
+    """Let jax keep what it compiles, here and in processes started from here; where it cannot be written, do without.
+
+    jax reads these variables when it is loaded, which many runs never do.
+    """
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # the user has a place of their own
         return
     folder = cache_folder()
@@ -24,11 +27,9 @@ def use_cache() -> None:
         return
     if not os.access(folder, os.W_OK | os.X_OK):
         return
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 def cache_size() -> tuple[int, int]:

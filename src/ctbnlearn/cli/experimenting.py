@@ -41,8 +41,10 @@ def run_experiment(
 
         try:
             options = Options(quick, data, peers)
+            if not experiment.timed:  # what was compiled before would flatter it
+                use_cache()
             with FolderLock(folder, "the cells of an experiment"):
-                compared, files = conduct(experiment, options, folder, jobs=jobs, say=say, prepare=use_cache)
+                compared, files = conduct(experiment, options, folder, jobs=jobs, say=say)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"interrupted; {finished} finished cells are kept in {folder}: the same command goes on from there"

@@ -12,7 +12,6 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,10 +135,6 @@ def silent(done: int, total: int, cell: Cell | None) -> None:
     """Say nothing of the progress."""
 
 
-def nothing() -> None:
-    """Prepare nothing."""
-
-
 def run_plan(
     experiment: Experiment,
     options: Options,
@@ -147,7 +142,6 @@ def run_plan(
     *,
     jobs: int = 1,
     say: Callable[[int, int, Cell | None], None] = silent,
-    prepare: Callable[[], None] = nothing,
 ) -> Tables:
     """Run what is not there yet and return the rows of the whole plan, in the order of the plan.
 
@@ -161,17 +155,15 @@ def run_plan(
         Processes; with one, cells run in this process. Cells that measure time run one at a time whatever `jobs` is.
     say
         Called as say(done, total, cell) before the first cell (None) and after each.
-    prepare
-        Called once in every process before its first cell.
     """
     cells = experiment.plan(options)
     found = {k: kept for k, cell in enumerate(cells) if (kept := store.read(cell)) is not None}
     left = [k for k in range(len(cells)) if k not in found]
     say(len(found), len(cells), None)
     workers = min(jobs, len(left))
-    if experiment.timed:  # nothing runs beside what is timed, and what was compiled before would flatter it
-        workers, prepare = 1, nothing
-    for k, tables in _results(experiment.name, options, cells, left, workers, prepare):
+    if experiment.timed:  # nothing runs beside what is timed
+        workers = 1
+    for k, tables in _results(experiment.name, options, cells, left, workers):
         store.write(cells[k], tables)
         found[k] = plain(tables)
         say(len(found), len(cells), cells[k])
@@ -183,16 +175,16 @@ def run_plan(
 
 
 def _results(
-    name: str, options: Options, cells: Sequence[Cell], left: Sequence[int], workers: int, prepare: Callable[[], None]
+    name: str, options: Options, cells: Sequence[Cell], left: Sequence[int], workers: int
 ) -> Iterator[tuple[int, Tables]]:
     """Number and tables of every cell that is left, as they are finished."""
     if workers <= 1:
         for k in left:
-            yield k, work(name, cells[k], options, prepare)
+            yield k, work(name, cells[k], options)
         return
     processes = Processes(workers)
     try:
-        items = [(name, cells[k], options, prepare) for k in left]
+        items = [(name, cells[k], options) for k in left]
         for at, tables in processes.as_finished(work, items, [f"cell {k + 1} of {len(cells)}" for k in left]):
             yield left[at], tables
     except BaseException:
@@ -201,17 +193,10 @@ def _results(
     processes.close()
 
 
-def work(name: str, cell: Cell, options: Options, prepare: Callable[[], None]) -> Tables:
+def work(name: str, cell: Cell, options: Options) -> Tables:
     """Run one cell, here or in a process of its own; rows say what converged, so warnings need not."""
     from ctbnlearn.experiments.catalogue import load
 
-    _prepared(prepare)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return load(name).run(cell, options)
-
-
-@cache
-def _prepared(prepare: Callable[[], None]) -> None:
-    """Prepare, once in a process."""
-    prepare()

@@ -11,7 +11,7 @@ from ctbnlearn import __version__
 from ctbnlearn.data.files import write_atomic
 from ctbnlearn.errors import DataError
 from ctbnlearn.experiments.comparison import Comparison
-from ctbnlearn.experiments.frame import Experiment, Options, Store, nothing, run_plan, silent
+from ctbnlearn.experiments.frame import Experiment, Options, Store, run_plan, silent
 from ctbnlearn.experiments.rows import Cell, Tables, to_csv
 
 
@@ -22,7 +22,6 @@ def conduct(
     *,
     jobs: int = 1,
     say: Callable[[int, int, Cell | None], None] = silent,
-    prepare: Callable[[], None] = nothing,
 ) -> tuple[Comparison, list[Path]]:
     """Run an experiment and write its files; returns the comparison and the files.
 
@@ -32,7 +31,7 @@ def conduct(
         What to run.
     out
         Folder of the files and of finished cells; what was finished there is not computed again.
-    jobs, say, prepare
+    jobs, say
         As in `run_plan`.
     """
     experiment.check(options)
@@ -40,7 +39,7 @@ def conduct(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise DataError(f"{out}: cannot make this folder ({problem.strerror}); choose another --out") from None
-    tables = run_plan(experiment, options, Store(out, experiment.name), jobs=jobs, say=say, prepare=prepare)
+    tables = run_plan(experiment, options, Store(out, experiment.name), jobs=jobs, say=say)
     compared = experiment.compare(tables)
     return compared, write_files(experiment, options, tables, compared, out)
 

@@ -99,7 +99,7 @@ class PathEngine(PathInference):
 
     def _tables(self, rates: PathRates) -> kernels.Tables:
         tables = self.padded(rates).tables
-        return type(tables)(*self._cast(tables))
+        return kernels.Tables(*self._cast([a for a in tables if a is not None]))  # `log`, the last, may be missing
 
     def _evidence(self, block: Block) -> kernels.Evidence:
         return kernels.Evidence(*self._cast((block.dt, block.likelihood, block.log_scale)))

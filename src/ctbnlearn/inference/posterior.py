@@ -6,6 +6,8 @@ known, or naive mean field (Cohn et al. 2010). For networks too large for `ctbnl
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,10 +18,12 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.data.ragged import owner
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.contract import Effort, PathRates
-from ctbnlearn.inference.engine import PathEngine, default_step
 from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.inference.timeline import query_grid
 from ctbnlearn.model.ctbn import CTBN
+
+if TYPE_CHECKING:
+    from ctbnlearn.inference.engine import PathEngine
 
 THOROUGH = Effort(tol=1e-7, max_sweeps=500)
 
@@ -184,6 +188,8 @@ def _engine(
     queries: FloatArray | None = None,
 ) -> PathEngine:
     """The engine asked for; default step from the mean exit rate of the fastest state of any node."""
+    from ctbnlearn.inference.engine import PathEngine, default_step  # loads jax
+
     mean_field = one_of(inference, "inference", ("star", "mean_field")) == "mean_field"
     if step is None:
         step = default_step([float(np.max(-np.diagonal(cim, axis1=1, axis2=2).mean(0))) for cim in network.cims])
