@@ -120,6 +120,7 @@ class BlockEvidence(Evidence):
         self.chains: Loops | Batches
         if device.kind == "cpu":
             self.chains = Loops(self.cards, data, device)
+            self.nbytes += sum(looks.nbytes for looks in self.chains.looks)
         else:
             from ctbnlearn.inference.block_kernel import Batches
 

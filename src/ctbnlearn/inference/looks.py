@@ -64,6 +64,11 @@ class Looks:
                 self.numbers.append(number)
                 self.counts.append(total)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return sum(number.nbytes for number in self.numbers)
+
     def alike(self, members: Sequence[int]) -> Alike:
         """Trajectories put together that look the same to a block."""
         most = WORTHWHILE * len(self.all_different.order)
@@ -80,7 +85,7 @@ class Looks:
 def _numbered(columns: FloatArray) -> tuple[IntArray, int]:
     """Number of every column (..., B) such that equal ones have the same; and how many there are."""
     rows = np.ascontiguousarray(columns.reshape(-1, columns.shape[-1]).T)
-    kinds, number = np.unique(rows.view(np.dtype((np.void, rows.strides[0]))), return_inverse=True)
+    kinds, number = np.unique(rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))), return_inverse=True)
     return number.reshape(-1), len(kinds)
 
 
