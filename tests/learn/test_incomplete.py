@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -11,11 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CtbnlearnError, DataError, ParameterError
-from ctbnlearn.inference import engine, grid
-from ctbnlearn.inference import posterior as inference
 from ctbnlearn.learn.sparse_belief import choose_active
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from oracles import exact_em
+from padding import pad
 
 
 def protocol(seed, n_trajectories, n=5, coupling=0.6):
@@ -29,16 +26,6 @@ def small(seed=1, n=3, n_trajectories=8, **arguments):
     net = cl.random_network(n, 2, rng=seed)
     paths = cl.simulate(net, n_trajectories, horizon=3.0, rng=seed)
     return net, cl.observe(paths, n_times=5, noise=cl.GaussianNoise(0.3), rng=seed, **arguments)
-
-
-def pad(monkeypatch, n_cells, n_columns, n_parent_states=4):
-    """Grids and tables of one shape for all data, so that little is compiled."""
-
-    def padded(*arguments, **settings):
-        return [grid._padded(block, n_cells, n_columns) for block in grid.build_blocks(*arguments, **settings)]
-
-    monkeypatch.setattr(engine, "build_blocks", padded)
-    monkeypatch.setattr(inference, "PathEngine", partial(engine.PathEngine, padding=(2, n_parent_states)))
 
 
 def compare(seeds, n_trajectories, *learners):
@@ -57,7 +44,7 @@ def posterior(obs):
 
 
 def test_accuracy_on_thirty_graphs(monkeypatch):
-    pad(monkeypatch, 80, 40)
+    pad(monkeypatch, 80, 40, 2, 4)
     (ours,) = compare(range(30), 40, posterior)
     assert ours[0] >= 0.92
     assert ours[1] >= 0.87
@@ -264,7 +251,7 @@ def check_corner(method, obs, parameters, name):
 @pytest.mark.parametrize("method", CORNER_METHODS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_corners_are_finite(monkeypatch, method):
-    pad(monkeypatch, 384, 8)
+    pad(monkeypatch, 384, 8, 2, 4)
     for name, obs, parameters in corner_cases():
         check_corner(method, obs, parameters, name)
 
@@ -272,7 +259,7 @@ def test_corners_are_finite(monkeypatch, method):
 @pytest.mark.parametrize("method", CORNER_METHODS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_few_data_of_mixed_states_give_finite_answers(monkeypatch, method):
-    pad(monkeypatch, 64, 8, 9)
+    pad(monkeypatch, 64, 8, 2, 9)
     net = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 3], rng=2)
     obs = cl.observe(cl.simulate(net, 4, horizon=3.0, rng=1), n_times=5, missing=0.3, rng=1)
     check_corner(method, obs, {}, "mixed states")
@@ -382,7 +369,7 @@ def test_mean_field_learns_too():
 
 @pytest.mark.parametrize("method", ["auto", "star"])
 def test_after_learning(monkeypatch, method):
-    pad(monkeypatch, 112, 24)
+    pad(monkeypatch, 112, 24, 2, 4)
     net, obs = small(n_trajectories=20)
     learner = cl.StructureLearner(inference=method).fit(obs)
     assert learner.inference_ == (cl.Star() if method == "star" else cl.Sampling())
@@ -473,7 +460,7 @@ def test_mixture_weights_with_many_candidates():
 
 def test_values_not_seen_change_nothing(monkeypatch):
     """Rows of equal likelihoods neither move the answer nor dilute the score."""
-    pad(monkeypatch, 48, 8)
+    pad(monkeypatch, 48, 8, 2, 4)
     net = cl.random_network(2, 0, rng=1)
     paths = cl.simulate(net, 6, horizon=4.0, rng=1)
     few = np.array([0.5, 1.5, 3.0])
