@@ -19,6 +19,7 @@ from ctbnlearn.errors import ExecutionError, LockedError
 from ctbnlearn.execute import shards, workers
 from ctbnlearn.execute.cluster import Cluster
 from ctbnlearn.execute.local import Processes
+from ctbnlearn.learn import sampling
 from ctbnlearn.learn.checkpoint import saved_round
 
 distributed = pytest.importorskip("distributed")
@@ -27,7 +28,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-FEW = cl.Sampling(chains=2, sweeps=32, agreement=1e-9)
+FEW = cl.Sampling(chains=2, sweeps=16, agreement=1e-9)
 NOISE = cl.GaussianNoise(variance=0.2, values=(0, 1))
 
 
@@ -41,6 +42,12 @@ def rows(n_trajectories=60, n=4, seed=1):
         v.name: np.where(rng.random(len(s.values)) < 0.2, np.nan, s.values) for v, s in zip(obs.variables, obs.series)
     }
     return pa.table({"id": np.repeat(ids, 6), "time": obs.series[0].times, **columns})
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch):
+    """Chains settle as briefly on few data as on many."""
+    monkeypatch.setattr(sampling, "SETTLE_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +70,7 @@ def many():
 def split(request, monkeypatch):
     """The data in one piece, or in shards."""
     if request.param == "in shards":
-        monkeypatch.setattr(shards, "SHARD_UNITS", 2000 if "obs" in request.fixturenames else 10_000)
+        monkeypatch.setattr(shards, "SHARD_UNITS", 4000 if "obs" in request.fixturenames else 15_000)
     return request.param == "in shards"
 
 
@@ -78,28 +85,45 @@ def same(learner, expected):
     assert learner.history_ == expected.history_
 
 
-def test_every_executor_gives_the_same_answer(obs, client, split):
+@pytest.fixture(params=["one process", "two processes", "threads", "cluster"])
+def executor(request):
+    """Whoever works."""
+    if request.param == "threads":
+        with ThreadPoolExecutor(3) as pool:
+            yield pool
+    elif request.param == "cluster":
+        yield request.getfixturevalue("client")
+    else:
+        yield 1 if request.param == "one process" else 2
+
+
+def test_every_executor_gives_the_same_answer(obs, executor, split):
     assert (shards.n_shards(obs.n_trajectories, 4, obs.n_values) > 1) == split
     expected = learn(obs)
     assert 0 < expected.edge_probabilities_.max() < 1.5
-    for executor in (1, 2, client):
-        same(learn(obs, executor), expected)
-    with ThreadPoolExecutor(3) as pool:
-        same(learn(obs, pool), expected)
+    same(learn(obs, executor), expected)
 
 
-def test_a_scan_gives_the_answer_of_the_table(table, obs, client, split, tmp_path):
+@pytest.fixture
+def scan(table, tmp_path):
     """Three files, trajectories dealt out among them and cut by row groups."""
     ids = table["id"].to_numpy()
     for k in range(3):
         pq.write_table(table.filter(pa.array(ids % 3 == k)), tmp_path / f"{k}.parquet", row_group_size=25)
-    scan = cl.scan_table(tmp_path / "*.parquet", trajectory="id", noise=NOISE)
+    return cl.scan_table(tmp_path / "*.parquet", trajectory="id", noise=NOISE)
+
+
+def test_a_scan_gives_the_answer_of_the_table(obs, scan, split):
     assert (scan.n_trajectories, scan.n_values) == (obs.n_trajectories, obs.n_values)
-    expected = learn(obs)
-    for executor in (None, 2, client):
-        same(learn(scan, executor), expected)
+    expected, found = learn(obs), learn(scan)
+    same(found, expected)
+    same(learn(scan, 2), expected)
     same(learn(scan, memory="100MB"), expected)
-    assert learn(scan).score(scan) == pytest.approx(expected.score(obs))
+    assert found.score(scan) == pytest.approx(expected.score(obs))
+
+
+def test_a_cluster_gives_the_answer_of_the_table_from_a_scan(obs, scan, client, split):
+    same(learn(scan, client), learn(obs))
 
 
 def test_the_order_of_trajectories_does_not_matter(obs, split):
@@ -183,12 +207,12 @@ def run_with_kills(obs, kills, executor, pids, least, sweeps):
 
 def test_processes_that_are_killed(many, split):
     who = Processes(2)
-    assert run_with_kills(many, 3, who, who.pids, 0, 100) == 3
+    assert run_with_kills(many, 3, who, who.pids, 0, 48) == 3
 
 
 def test_dask_workers_that_are_killed(many, split, cluster, client):
     with distributed.Client(cluster) as other:
-        assert run_with_kills(many, 2, client, worker_pids(other), 2, 100) == 2
+        assert run_with_kills(many, 2, client, worker_pids(other), 2, 24) == 2
 
 
 def test_bags_are_fitted_by_dask_workers(cluster, client):
