@@ -53,8 +53,8 @@ def run(tmp_path_factory):
     """Runs a script where there are two accelerators; what it compiles is kept for the next."""
     folder = tmp_path_factory.mktemp("accelerators")
     flags = "--xla_force_host_platform_device_count=2"
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    environment = {**os.environ, **cache, "CTBNLEARN_ACCELERATOR": "cpu", "XLA_FLAGS": flags}
+    kept = {"JAX_COMPILATION_CACHE_DIR": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    environment = {**os.environ, **kept, "CTBNLEARN_ACCELERATOR": "cpu", "XLA_FLAGS": flags}
 
     @cache
     def run(script, *arguments):
