@@ -40,9 +40,9 @@ import ctbnlearn as cl
 from ctbnlearn.execute import block_shards, shards
 
 if __name__ == "__main__":
-    shards.SHARD_UNITS, block_shards.LEAST = 500, 1
+    shards.SHARD_UNITS, block_shards.LEAST = 400, 1
     net = cl.random_network(2, 1, coupling=1.0, rng=0)
-    obs = cl.observe(cl.simulate(net, 20, horizon=4.0, rng=2), n_times=6, rng=3)
+    obs = cl.observe(cl.simulate(net, 16, horizon=4.0, rng=2), n_times=6, rng=3)
     settings = {"device": "gpu", "precision": "float64", "executor": json.loads(sys.argv[1])}
     print(json.dumps(cl.StructureLearner(1, inference="blocks", **settings).fit(obs).edge_probabilities_.tolist()))
 """
@@ -70,11 +70,11 @@ def run(tmp_path_factory):
 @pytest.fixture
 def processors(monkeypatch):
     """What processors find."""
-    monkeypatch.setattr(shards, "SHARD_UNITS", 500)
+    monkeypatch.setattr(shards, "SHARD_UNITS", 400)
     monkeypatch.setattr(block_shards, "LEAST", 1)
     net = cl.random_network(2, 1, coupling=1.0, rng=0)
-    obs = cl.observe(cl.simulate(net, 20, horizon=4.0, rng=2), n_times=6, rng=3)
-    assert shards.n_shards(20, 2, obs.n_values) == 2
+    obs = cl.observe(cl.simulate(net, 16, horizon=4.0, rng=2), n_times=6, rng=3)
+    assert shards.n_shards(16, 2, obs.n_values) == 2
     return cl.StructureLearner(1, inference="blocks", device="cpu").fit(obs).edge_probabilities_
 
 

@@ -93,13 +93,13 @@ def same(learner, expected):
         np.testing.assert_array_equal(own.draws, other.draws)
 
 
-def test_every_executor_gives_the_same_answer(obs, client, split):
+@pytest.mark.parametrize("who", ["two processes", "cluster"])
+def test_every_executor_gives_the_same_answer(request, obs, split, who):
     assert (shards.n_shards(obs.n_trajectories, 3, obs.n_values) > 2) == split
     expected = learn(obs)
     assert expected.edge_probabilities_[0, 1] > 0.9
     assert not MEMO._values  # nothing stays behind
-    for executor in (2, client):
-        same(learn(obs, executor), expected)
+    same(learn(obs, 2 if who == "two processes" else request.getfixturevalue("client")), expected)
 
 
 @pytest.mark.slow

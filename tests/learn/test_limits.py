@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import ctbnlearn as cl
+from ctbnlearn.learn import sampling
 
 
 def table(states):
@@ -25,7 +26,8 @@ def test_two_variables_of_forty_states_are_refused_at_once(method):
         cl.StructureLearner(max_parents=2, inference=method).fit(obs)
 
 
-def test_pairs_of_parents_are_counted_only_where_they_are_allowed():
+def test_pairs_of_parents_are_counted_only_where_they_are_allowed(monkeypatch):
+    monkeypatch.setattr(sampling, "SETTLE_SECONDS", 0.0)
     obs = cl.read_table(table({"a": 16, "b": 16, "c": 16}), trajectory="id", time="t")
     with pytest.raises(cl.CtbnlearnError, match="max_parents=1"):
         cl.StructureLearner(max_parents=2).fit(obs)
