@@ -259,8 +259,8 @@ def test_corners_are_finite(monkeypatch, method):
 @pytest.mark.parametrize("method", CORNER_METHODS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_few_data_of_mixed_states_give_finite_answers(monkeypatch, method):
-    pad(monkeypatch, 64, 8, 2, 9)
-    net = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 3], rng=2)
+    pad(monkeypatch, 96, 8, 2, 12)
+    net = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 4], rng=2)
     obs = cl.observe(cl.simulate(net, 4, horizon=3.0, rng=1), n_times=5, missing=0.3, rng=1)
     check_corner(method, obs, {}, "mixed states")
 
