@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import ctbnlearn as cl
-from ctbnlearn.inference import exact
+from ctbnlearn.inference import block_loops, exact
 from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.inference.block_kernel import Batches
@@ -195,3 +195,19 @@ def test_trajectories_that_look_the_same_are_evaluated_once(data):
             np.testing.assert_allclose(a, b, atol=1e-9)
         for a, b in zip(one.score_sums(members, rates, start), other.score_sums(members, rates, start)):
             np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_threads_do_not_change_a_bit(monkeypatch):
+    """However often, and wherever arrays happen to lie."""
+    network = cl.random_network(6, max_parents=2, rng=3)
+    obs = cl.observe(cl.simulate(network, 40, horizon=4.0, rng=1), n_times=6, noise=cl.LabelNoise(0.1), rng=2)
+    rng = np.random.default_rng(0)
+    members = np.array([rng.permutation(6)[:3] for _ in range(20)])
+    rates, start = rng.uniform(0.05, 2.0, (20, 3, 8)), rng.dirichlet(np.ones(8), 20)
+    evidence = laid_out(obs, "loops")
+    monkeypatch.setattr(block_loops, "usable_cores", lambda: 1)
+    expected = evidence.totals(members, rates, start)
+    monkeypatch.setattr(block_loops, "usable_cores", lambda: 2)
+    for _ in range(200):
+        for a, b in zip(evidence.totals(members, rates, start), expected):
+            np.testing.assert_array_equal(a, b)

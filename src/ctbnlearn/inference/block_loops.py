@@ -198,6 +198,19 @@ def _multiply(v: FloatArray, other: FloatArray, width: int) -> None:
 
 
 @compiled
+def _add(out: FloatArray, k: int, v: FloatArray, times: FloatArray, first: int, width: int, scale: float) -> None:
+    """Add to out[k] the lanes of v, each as often as it stands for trajectories, times `scale`.
+
+    They are summed in a register: whether a loop that adds to memory is taken lane by lane or several at a time is
+    found out while it runs, from where the arrays happen to lie, and the sum would round accordingly.
+    """
+    total = 0.0
+    for w in range(width):
+        total += times[first + w] * v[w]
+    out[k] += total * scale
+
+
+@compiled
 def _store(
     out_flow: FloatArray,
     out_dwell: FloatArray,
@@ -213,14 +226,20 @@ def _store(
     """Hand over the moments of some lanes, and clear them; of sums, each as often as it stands for trajectories."""
     k_moves, states = flow.shape[:2]
     for x in range(states):
+        if summed:
+            _add(out_dwell[place, x], 0, dwell[x], times, first, width, 1.0 / gamma)
+            for k in range(k_moves):
+                _add(out_flow[place, k, x], 0, flow[k, x], times, first, width, 1.0 / gamma)
+        else:
+            for w in range(width):
+                out_dwell[place, x, first + w] += dwell[x, w] / gamma
+            for k in range(k_moves):
+                for w in range(width):
+                    out_flow[place, k, x, first + w] += flow[k, x, w] / gamma
         for w in range(width):
-            often = times[first + w] if summed else 1.0
-            out_dwell[place, x, 0 if summed else first + w] += often * dwell[x, w] / gamma
             dwell[x, w] = 0.0
         for k in range(k_moves):
             for w in range(width):
-                often = times[first + w] if summed else 1.0
-                out_flow[place, k, x, 0 if summed else first + w] += often * flow[k, x, w] / gamma
                 flow[k, x, w] = 0.0
 
 
@@ -344,8 +363,7 @@ def evaluate(
             _store(flow, dwell, own_flow, own_dwell, 0, times, first, width, gamma, grain == SUM)
         _multiply(beta, before[0], width)
         for x in range(states):
-            for w in range(width):
-                starts[x] += times[first + w] * beta[x, w]
+            _add(starts, x, beta[x], times, first, width, 1.0)
 
 
 class Loops:
