@@ -66,7 +66,7 @@ def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch
     states = np.where(rng.random(states.shape) < 0.1, 1 - states, states)
     likelihood = np.where(states[..., None] == np.arange(2), 0.9, 0.1)  # (trajectories, times, nodes, states)
     oracle = np.concatenate(
-        [graph_posterior.edge_posterior(likelihood, 0.8, 2.0, 2.0, 4000, rng).mean(0)[None] for _ in range(10)]
+        [graph_posterior.edge_posterior(likelihood, 0.8, 2.0, 2.0, 2500, rng).mean(0)[None] for _ in range(10)]
     )
     tables = [[likelihood[b, :, i] for i in range(3)] for b in range(6)]
     obs = cl.Observations.from_likelihoods([times] * 6, tables, net.variables)
@@ -76,10 +76,10 @@ def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch
         rate_prior=(2.0, 2.0),
         structure_prior="size",
         initial_distribution="uniform",
-        inference=cl.Sampling(chains=8, sweeps=4000, agreement=1e-9),
+        inference=cl.Sampling(chains=8, sweeps=3000, agreement=1e-9),
     ).fit(obs)
     off = ~np.eye(3, dtype=bool)
-    assert learner.n_iter_ == 4000
+    assert learner.n_iter_ == 3000
     assert np.ptp(learner.edge_probabilities_[off]) > 0.1  # there is something to be right about
     assert np.abs(z_scores(found[0], oracle)[off]).max() < 3.0
     np.testing.assert_allclose(found[0].mean(0)[off], oracle.mean(0)[off], atol=0.03)
