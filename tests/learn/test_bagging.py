@@ -14,6 +14,7 @@ import pytest
 
 import ctbnlearn as cl
 from ctbnlearn.errors import CheckpointError, ParameterError
+from ctbnlearn.execute.local import Processes
 from ctbnlearn.learn import bagging
 from ctbnlearn.learn.rebuild import learner_of
 from ctbnlearn.learn.repeats import BRIEF, brief_method, side_by_side
@@ -100,7 +101,7 @@ def test_finished_bags_are_not_fitted_again(paths, bagged, tmp_path, monkeypatch
 
 def test_processes_side_by_side_give_the_same(paths, bagged):
     learner = cl.StructureLearner(max_parents=2, progress=lambda event: None)
-    both = cl.Bagged(learner, n_bags=6, random_state=4, jobs=2).fit(paths)
+    both = cl.Bagged(learner, n_bags=6, random_state=4, jobs=Processes(2)).fit(paths)
     np.testing.assert_array_equal(both.edge_probabilities_, bagged.edge_probabilities_)
 
 

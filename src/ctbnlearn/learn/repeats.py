@@ -15,6 +15,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.executors import Executors, as_workers
 from ctbnlearn.execute.memory import memory_budget
+from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.learner import StructureLearner
 from ctbnlearn.learn.plan import make_plan
@@ -53,7 +54,8 @@ def resampled(data: Paths | Observations, rng: np.random.Generator) -> Paths | O
 
 def check_jobs(jobs: Executors) -> None:
     """Raise where `jobs` says nobody, before anything is computed."""
-    as_workers(jobs, "jobs").close()
+    if not isinstance(jobs, Workers):
+        as_workers(jobs, "jobs").close()
 
 
 def side_by_side(
