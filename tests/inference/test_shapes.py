@@ -132,7 +132,7 @@ def main() -> None:
 
     for precision in ("float32", "float64"):
         rules = EdgeRules.build(paths.names, 2, None, None, [("x1", "x0")])
-        AllPairs(cards, rules, Scoring(), [1.0] * 5, [None] * 5, precision, device).run(paths)
+        AllPairs(cards, rules, Scoring(), [np.ones((c, c)) for c in cards], [None] * 5, precision, device).run(paths)
 
     rates = PathRates.of_network(network)
     for mean_field in (False, True):

@@ -251,7 +251,7 @@ def check_corner(method, obs, parameters, name):
 @pytest.mark.parametrize("method", CORNER_METHODS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_corners_are_finite(monkeypatch, method):
-    pad(monkeypatch, 384, 8, 2, 4)
+    pad(monkeypatch, 448, 8, 2, 4)
     for name, obs, parameters in corner_cases():
         check_corner(method, obs, parameters, name)
 
@@ -369,7 +369,7 @@ def test_mean_field_learns_too():
 
 @pytest.mark.parametrize("method", ["auto", "star"])
 def test_after_learning(monkeypatch, method):
-    pad(monkeypatch, 112, 24, 2, 4)
+    pad(monkeypatch, 128, 24, 2, 4)
     net, obs = small(n_trajectories=20)
     learner = cl.StructureLearner(inference=method).fit(obs)
     assert learner.inference_ == (cl.Star() if method == "star" else cl.Sampling())
@@ -485,7 +485,7 @@ def test_values_not_seen_change_nothing(monkeypatch):
 
 def test_active_parents_are_those_of_heavy_sets():
     rules = EdgeRules.build(list("abcdefg"), 2, None, None, None)
-    problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Scoring(), 1.0)
+    problem = NodeProblem.build(6, rules.sets(6), rules, [2] * 7, Scoring(), np.ones((2, 2)))
     weights = np.full(len(problem.sets), 1e-9)
     heavy = [("a", "b"), ("a",), ("c", "d")]
     for k, s in enumerate(problem.sets):

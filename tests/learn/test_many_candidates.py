@@ -34,9 +34,9 @@ def run(obs, kind, max_parents, schedule):
     cards = [v.n_states for v in obs.variables]
     n = len(cards)
     rules = EdgeRules.build(obs.names, max_parents, None, None, None)
-    rates, mean = fit_decoupled(obs, [None] * n)
+    rates = fit_decoupled(obs, [None] * n)
     engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), device="cpu")
-    problems = [NodeProblem.build(i, rules.sets(i), rules, cards, Scoring(), mean[i]) for i in range(n)]
+    problems = [NodeProblem.build(i, rules.sets(i), rules, cards, Scoring(), rates[i]) for i in range(n)]
     belief = start = DenseBelief.start(
         problems, cards, rules.allowed, [np.full(len(p.sets), 1 / len(p.sets)) for p in problems]
     )

@@ -380,10 +380,10 @@ def test_evidence_of_networks_is_that_of_direct_maximisation(monkeypatch):
             inference=cl.Sampling(chains=2, sweeps=400),
         ).fit(obs)
         task, trail = runs[-1].chains[0].task, runs[-1].trails[0]
-        found.append(sampling.network_evidence(obs, task, trail, runs[-1].mean_rates))
+        found.append(sampling.network_evidence(obs, task, trail, runs[-1].alone))
         sets = tuple(tuple(names.index(j) for j, i in edges if i == name) for name in names)
         half, free = np.full(2, 0.5), ~np.eye(2, dtype=bool)
-        parts = ([2] * 3, [0.5 * free] * 3, [half] * 3, False, [free] * 3, task.rules, task.scoring, [0.5] * 3)
+        parts = ([2] * 3, [0.5 * free] * 3, [half] * 3, False, [free] * 3, task.rules, task.scoring)
         start = np.full(int(labels((2, 2, 2), sets).max()) + 1, np.log(0.5))
         expected.append(BlockFitter(data, *parts).networks([Network((0, 1, 2), sets)], [start])[0].log_evidence)
     np.testing.assert_allclose(np.diff(found), np.diff(expected), atol=3.0)

@@ -88,7 +88,7 @@ def results(draw):
         share = rng.dirichlet(np.ones(len(members) + 1))
         weights.append(share[:-1])
         remaining.append(share[-1])
-        mine = [RateTable((), rng.gamma(2, 1, (1, *off.shape)) * off, rng.gamma(2, 1, (1, cards[i])), (1.0, 2.0))]
+        mine = [RateTable((), rng.gamma(2, 1, (1, *off.shape)) * off, rng.gamma(2, 1, (1, cards[i])), 1.5)]
         if others:
             j = others[0]
             mine.append(RateTable((j,), rng.gamma(2, 1, (cards[j], *off.shape)) * off,

@@ -110,7 +110,8 @@ def test_all_pairs_equal_enumeration(scoring, max_parents, forbidden, required):
     paths = some_paths(cards, 6, 1)
     names = paths.names
     rules = EdgeRules.build(names, max_parents, None, forbidden, required)
-    mean_rates = np.linspace(0.5, 1.5, 8)
+    rng = np.random.default_rng(2)
+    mean_rates = [rng.uniform(0.2, 2.0, (c, c)) for c in cards]
     possible = [None] * 8
     possible[4] = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)
     device = SmallBlocks("cpu", "float64", jax.devices("cpu")[0])
@@ -159,7 +160,9 @@ def test_sums_over_rows_equal_enumeration():
 
 def binary(n, products, mean_rate=1.0):
     rules = EdgeRules.build([f"x{i}" for i in range(n)], 2, None, None, None)
-    return AllPairs([2] * n, rules, Scoring(), np.full(n, mean_rate), [None] * n, products, Device.find("cpu"))
+    return AllPairs(
+        [2] * n, rules, Scoring(), [np.full((2, 2), mean_rate)] * n, [None] * n, products, Device.find("cpu")
+    )
 
 
 def test_single_precision_at_a_million_transitions():

@@ -20,8 +20,9 @@ ALL = np.ones((3, 3), bool)
 def test_a_fixed_prior_gives_the_closed_form_score():
     for possible in (ALL, np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)):
         moves = MOVES * possible
-        expected = set_score(DWELL, moves, np.array(1.7), np.array(0.4), possible)
-        assert CellPrior.fixed(1.7, 0.4, possible).score(*as_cells(DWELL, moves)) == pytest.approx(expected, rel=1e-12)
+        rate = np.array([0.4, 3.0, 0.1])
+        expected = set_score(DWELL, moves, np.array(1.7), rate, possible)
+        assert CellPrior.fixed(1.7, rate, possible).score(*as_cells(DWELL, moves)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_shared_strength_integrates_rates_and_sums_strengths():
@@ -76,4 +77,14 @@ def test_the_strength_follows_the_spread_of_the_rates():
 
 
 def test_mean_rates_are_positive_where_nothing_happened():
-    assert mean_rates(np.array([3.0, 0.0]), np.zeros((2, 2)), 0.5).tolist() == [[0.2, 0.2], [0.5, 0.5]]
+    found = mean_rates(np.array([3.0, 0.0]), np.zeros((2, 2)))
+    np.testing.assert_allclose(found[[0, 1], [1, 0]], [1 / 9, 1 / 3])  # one move in the whole time, and one more
+
+
+def test_mean_rates_of_a_state_that_is_rare_and_left_soon_are_its_own():
+    """A hundred stays of a twelfth of a year each, once in a hundred years: the usual rate is one in fifty years."""
+    dwell, moves = np.array([9_990.0, 8.3, 0.0]), np.array([[0, 100.0, 0], [100.0, 0, 0], [0, 0, 0]])
+    found = mean_rates(dwell, moves)
+    np.testing.assert_allclose(found.sum(1)[:2] - np.diagonal(found)[:2], [100 / 9_990, 100 / 8.3])
+    assert found[1, 0] / found[1, 2] == pytest.approx(101)
+    assert found[2, 0] == pytest.approx(200 / 2 / dwell.sum())

@@ -28,19 +28,24 @@ def integrated_score(dwell, transitions, alpha, beta):
             for y in range(dwell.shape[1]):
                 if x != y:
                     m, t = mpmath.mpf(transitions[u, x, y]), mpmath.mpf(dwell[u, x])
-                    norm = mpmath.mpf(beta) ** alpha / mpmath.gamma(alpha)
-                    peak = max((m + alpha - 1) / (t + beta), mpmath.mpf(10) ** -3)
+                    b = mpmath.mpf(beta[x])
+                    norm = b**alpha / mpmath.gamma(alpha)
+                    peak = max((m + alpha - 1) / (t + b), mpmath.mpf(10) ** -3)
                     total += mpmath.log(
                         mpmath.quad(
-                            lambda r, m=m, t=t, norm=norm: norm * r ** (m + alpha - 1) * mpmath.exp(-r * (t + beta)),
+                            lambda r, m=m, t=t, b=b, norm=norm: norm * r ** (m + alpha - 1) * mpmath.exp(-r * (t + b)),
                             [0, peak / 2, peak, 2 * peak, 10 * peak, mpmath.inf],
                         )
                     )
     return float(total)
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.7), (2.5, 4.0), (5.0, 10.0)])
+MEAN = np.array([[0.0, 0.3, 0.5], [4.0, 0.0, 2.0], [0.7, 0.9, 0.0]])
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, None), (2.5, 4.0), (5.0, 10.0)])
 def test_score_of_every_set_is_the_integral_over_the_rates(alpha, beta):
+    """With beta given, or by default one over the mean of the rates out of a state."""
     net = cl.random_network(3, 2, dynamics="random", n_states=[2, 3, 2], rng=2)
     paths = cl.simulate(net, 2, n_transitions=8, rng=3)
     names = net.names
@@ -48,12 +53,15 @@ def test_score_of_every_set_is_the_integral_over_the_rates(alpha, beta):
         others = [n for n in names if n != name]
         sets = [s for k in range(3) for s in combinations(others, k)]
         rules = EdgeRules.build(names, None, None, None, None)
-        problem = NodeProblem.build(i, rules.sets(i), rules, net.n_states, Scoring((alpha, beta)), 1.0)
+        card, scoring = net.n_states[i], Scoring("auto" if beta is None else (alpha, beta))
+        mean = MEAN[:card, :card]
+        problem = NodeProblem.build(i, rules.sets(i), rules, net.n_states, scoring, mean)
+        time = (card - 1) / mean.sum(1) if beta is None else np.full(card, beta)
         tables = EventTables(paths)
         scored = dict(zip(problem.sets, problem.scores(tables.groups(i, problem.sets))))
         for s in sets:
             stats = cl.count_statistics(paths, {name: s})
-            expected = integrated_score(stats.dwell[i], stats.transitions[i], alpha, beta)
+            expected = integrated_score(stats.dwell[i], stats.transitions[i], alpha, time)
             assert scored[s] == pytest.approx(expected, abs=1e-8)
 
 
@@ -62,7 +70,7 @@ def test_score_of_a_path_is_its_integrated_density():
     net = cl.random_network(1, rng=0)
     paths = cl.simulate(net, 1, horizon=2.0, rng=4)
     stats = cl.count_statistics(paths)
-    score = set_score(stats.dwell[0], stats.transitions[0], np.array(2.0), np.array(3.0))
+    score = set_score(stats.dwell[0], stats.transitions[0], np.array(2.0), np.full(2, 3.0))
     rates = np.random.default_rng(0).gamma(2.0, 1 / 3.0, (400_000, 2))
     m, t = stats.transitions[0][0][[0, 1], [1, 0]], stats.dwell[0][0]
     density = np.exp((m * np.log(rates) - t * rates).sum(1))
@@ -169,13 +177,13 @@ def test_projected_prior_sums_what_a_subset_leaves_open():
     names = list("abcd")
     cards = [2, 3, 4, 2]
     sets = enumerate_sets([0, 1, 2], [], None, names, 3)
-    shape, rate = rate_prior(ProjectedPrior(5, 10), sets, cards, [0, 1, 2], None, 1.0)
+    shape, rate = rate_prior(ProjectedPrior(5, 10), sets, cards, [0, 1, 2], None, np.ones(2))
     for k, s in enumerate(sets):
         left = np.prod([cards[names.index(n)] for n in "abc" if n not in s])
         assert shape[k] == pytest.approx(5 * left)
-        assert rate[k] == pytest.approx(10 * left)
+        assert rate[k] == pytest.approx([10 * left] * 2)
     few = enumerate_sets([0, 3], [], 1, names, 1)
-    shape, _ = rate_prior(ProjectedPrior(5, 10), few, [2, 2, 2, 2], [0, 2, 3], 1, 1.0)
+    shape, _ = rate_prior(ProjectedPrior(5, 10), few, [2, 2, 2, 2], [0, 2, 3], 1, np.ones(2))
     np.testing.assert_allclose(shape, [10, 5, 5])
 
 

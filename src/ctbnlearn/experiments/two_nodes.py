@@ -45,9 +45,9 @@ def node_tables(paths: Paths) -> tuple[FloatArray, FloatArray]:
 
 
 def priors() -> tuple[FloatArray, FloatArray]:
-    """Shape and rate of the paper's prior for the two sets: projected onto "none", as it is for "the other node"."""
+    """Shape (2,) and rate (2, S) of the paper's prior: for the set "none", projected, and for "the other node"."""
     factor = np.array([2.0, 1.0])
-    return protocol.PAPER_PRIOR.shape * factor, protocol.PAPER_PRIOR.rate * factor
+    return protocol.PAPER_PRIOR.shape * factor, np.outer(protocol.PAPER_PRIOR.rate * factor, np.ones(2))
 
 
 def mixture_objective(dwell: FloatArray, transitions: FloatArray) -> MixtureObjective:
@@ -76,7 +76,7 @@ def log_marginal(dwell: FloatArray, transitions: FloatArray, weight: float) -> f
 
     def log_density(k: int) -> FloatArray:
         density: FloatArray = (
-            shape[k] * np.log(rate[k]) - gammaln(shape[k]) + shape[k] * LOG_RATES - rate[k] * values + log_step
+            shape[k] * np.log(rate[k, 0]) - gammaln(shape[k]) + shape[k] * LOG_RATES - rate[k, 0] * values + log_step
         )
         return density
 

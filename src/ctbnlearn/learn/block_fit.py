@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ctbnlearn.inference.ascent import Value, maximise
 from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import Evidence
 from ctbnlearn.structure.block_models import Quadratic, Sets, labels, prior_constant
+from ctbnlearn.structure.cell_prior import typical_rates
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Scoring
@@ -21,6 +22,7 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 SCORED = 6  # trajectories per parameter from which on products of scores stand for the Hessian
 STEP = 0.02  # of logarithms of rates, for differences of the gradient
 TOGETHER = 128  # such differences taken side by side
+Tables = Mapping[int, FloatArray] | Sequence[FloatArray] | Sequence[BoolArray]  # (S, S) per variable
 FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
 STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
 
@@ -72,7 +74,7 @@ class BlockFitter:
         Whether to estimate it, jointly for a block.
     possible : list of (S, S)
         Transitions that can happen.
-    rules, scoring, mean_rates
+    rules, scoring
         Which edges are admitted; priors.
     """
 
@@ -84,8 +86,7 @@ class BlockFitter:
     possible: Sequence[BoolArray]
     rules: EdgeRules
     scoring: Scoring
-    mean_rates: Sequence[float]
-    _priors: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = field(default_factory=dict)
+    _priors: dict[tuple[int, tuple[int, ...]], tuple[float, FloatArray]] = field(default_factory=dict)
     _structure_priors: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _first: dict[tuple[int, ...], tuple[BoolArray, FloatArray]] = field(default_factory=dict)
 
@@ -100,14 +101,15 @@ class BlockFitter:
             kinds.setdefault(self.shape(members), []).append(k)
         return list(kinds.values())
 
-    def prior(self, node: int, parents: Sequence[int]) -> tuple[float, float]:
-        """Gamma prior of a rate of a variable with given parents."""
+    def prior(self, node: int, parents: Sequence[int]) -> tuple[float, FloatArray]:
+        """Gamma prior of the rates of a variable with given parents: shape, and rate by its state, (S,)."""
         key = (node, tuple(parents))
         if key not in self._priors:
             sets = ParentSets(np.array([[*parents, *[-1] * (not parents)]]), self.rules.names)
-            rules, mean = self.rules, self.mean_rates[node]
-            both = rate_prior(self.scoring.rate_prior, sets, self.cards, rules.allowed[node], rules.max_parents, mean)
-            self._priors[key] = float(both[0][0]), float(both[1][0])
+            rules, typical = self.rules, typical_rates(self.alone[node], self.possible[node])
+            prior = self.scoring.rate_prior
+            shape, rate = rate_prior(prior, sets, self.cards, rules.allowed[node], rules.max_parents, typical)
+            self._priors[key] = float(shape[0]), rate[0]
         return self._priors[key]
 
     def log_prior(self, node: int, sets: Sequence[Sequence[int]]) -> FloatArray:
@@ -122,13 +124,13 @@ class BlockFitter:
 
     def priors(self, network: Network) -> tuple[FloatArray, FloatArray]:
         """Prior of every rate of the full block under a network, (k, S) each."""
-        who, _, to = moves(self.shape(network.members))
         members = network.members
-        own = np.array([self.prior(i, [members[k] for k in parents]) for i, parents in zip(members, network.sets)])
-        both = np.repeat(own[who][:, :, None], to.shape[1], 2)
-        return both[:, 0], both[:, 1]
+        own = {i: self.prior(i, [members[k] for k in parents]) for i, parents in zip(members, network.sets)}
+        shape = {i: np.full((self.cards[i],) * 2, alpha) for i, (alpha, _) in own.items()}
+        rate = {i: np.repeat(beta[:, None], self.cards[i], 1) for i, (_, beta) in own.items()}
+        return self._own(shape, members), self._own(rate, members)
 
-    def _own(self, tables: Sequence[FloatArray | BoolArray], members: Sequence[int]) -> FloatArray:
+    def _own(self, tables: Tables, members: Sequence[int]) -> FloatArray:
         """Entries [from, to] of the members' own tables on the full block, (k, S)."""
         who, step, to = moves(self.shape(members))
         states = np.unravel_index(np.arange(to.shape[1]), self.shape(members))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +84,10 @@ class _Bench:
         self.group = [np.stack([groups(cards, k, s).reshape(-1) for s in self.options[k]]) for k in every]
         self.count = [table.max(1) + 1 for table in self.group]
         shape = len(blocks), len(every), len(self.options[0])
-        self.log_prior, self.rate_prior = np.full(shape, -np.inf), np.zeros((*shape, 2))
+        self.log_prior, self.shape = np.full(shape, -np.inf), np.ones(shape)
+        self.rate = np.ones((*shape, max(cards)))  # by the member's own state
+        states = np.stack(np.unravel_index(np.arange(prod(cards)), cards))
+        self.state = [np.tile(states[k], cards[k] - 1) for k in every]  # of a member, for every rate of its own
         for b, members in enumerate(blocks):
             for k, node in enumerate(members):
                 allowed = {a for a in every if members[a] in set(rules.allowed[node])}
@@ -94,7 +98,8 @@ class _Bench:
                     if held <= set(s) <= allowed and len(s) <= rules.limit(node)
                 ]
                 names = [tuple(sorted(members[a] for a in self.options[k][o])) for o in open_to]
-                self.rate_prior[b, k] = [fitter.prior(node, [members[a] for a in s]) for s in self.options[k]]
+                for o, s in enumerate(self.options[k]):
+                    self.shape[b, k, o], self.rate[b, k, o, : cards[k]] = fitter.prior(node, [members[a] for a in s])
                 if k == 0:
                     self.log_prior[b, k, open_to] = fitter.log_prior(node, names)
                 else:  # uniform over sizes, then over the sets of a size: its other parents may be outside
@@ -103,15 +108,16 @@ class _Bench:
 
     def evidence(self, sets: IntArray) -> Laplace:
         """Evidence of networks, given by the numbers of their sets, (n, q, m)."""
-        label, prior, before = [], [], np.zeros(sets.shape[:2], np.int64)
+        label, shape, rate, before = [], [], [], np.zeros(sets.shape[:2], np.int64)
         n = np.arange(len(sets))[:, None]
         for k, table in enumerate(self.group):
             own = sets[:, :, k]
             label.append(table[own] + before[..., None])
-            prior.append(np.broadcast_to(self.rate_prior[n, k, own][:, :, None], (*label[-1].shape, 2)))
+            shape.append(np.broadcast_to(self.shape[n, k, own][..., None], label[-1].shape))
+            rate.append(self.rate[n, k, own][..., self.state[k]])
             before = before + self.count[k][own]
-        both = np.concatenate(prior, 2)
-        return laplace(self.top, np.concatenate(label, 2), both[..., 0], both[..., 1], self.used)
+        labels, shapes, rates = (np.concatenate(parts, 2) for parts in (label, shape, rate))
+        return laplace(self.top, labels, shapes, rates, self.used)
 
     def vary(self, sets: IntArray, k: int, some: IntArray) -> FloatArray:
         """Log weights, (n, q), of some sets (n, q) of one member, the others' (n, m) held."""

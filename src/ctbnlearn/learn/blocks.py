@@ -168,7 +168,7 @@ def make_fitter(
     where: Device | BlockShards,
 ) -> tuple[BlockFitter, list[FloatArray]]:
     """Fit every variable by itself, on a device or in shards; also the expected number of starts in its states."""
-    alone, mean_rates = fit_decoupled(obs, possible, where if isinstance(where, BlockShards) else None)
+    alone = fit_decoupled(obs, possible, where if isinstance(where, BlockShards) else None)
     cards = [v.n_states for v in obs.variables]
     fast = np.sort([float(r.sum(1).max()) for r in alone])[-method.members - 1 :]  # a block may have one more
     evidence: Evidence
@@ -180,7 +180,7 @@ def make_fitter(
     off = [~np.eye(c, dtype=bool) for c in cards]
     free = [o if p is None else o & p for o, p in zip(off, possible)]
     start = [np.full(c, 1.0 / c) for c in cards] if initial is None else list(initial)
-    fitter = BlockFitter(evidence, cards, alone, start, initial is None, free, rules, scoring, mean_rates)
+    fitter = BlockFitter(evidence, cards, alone, start, initial is None, free, rules, scoring)
     starts = [np.zeros(c) for c in cards]
     for _ in range(4 if initial is None else 1):
         for some in fitter.by_shape([(i,) for i in range(len(cards))]):
@@ -263,10 +263,10 @@ def rate_table(fitter: BlockFitter, one: Weighed) -> RateTable:
     draws, centre = laid_out(drawn), laid_out(mean)
     leave, spread_out = centre.sum(-1), draws.sum(-1).var(0)
     shape, rate = fitter.prior(node, parents)
-    wide = np.divide(leave, spread_out, out=np.full_like(leave, rate), where=spread_out > 0)
+    wide = np.divide(leave, spread_out, out=np.broadcast_to(rate, leave.shape).copy(), where=spread_out > 0)
     seen = float(laid_out(fit.moves[:size]).sum())
     numbers = tuple(int(parents[k]) for k in order)
-    return RateTable(numbers, centre * wide[..., None], wide, (shape, rate), draws.astype(np.float32), seen)
+    return RateTable(numbers, centre * wide[..., None], wide, shape, draws.astype(np.float32), seen)
 
 
 def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) -> Saved:

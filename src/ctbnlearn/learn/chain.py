@@ -28,6 +28,7 @@ from ctbnlearn.learn.trail import NodeRecord, Stretch
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
 from ctbnlearn.structure import set_draws
+from ctbnlearn.structure.cell_prior import mean_rates
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
@@ -65,13 +66,22 @@ class Task(NamedTuple):
         """Changes of every node between one observation and the next, at the most likely states, per unit of time."""
         return (1.0 + self.survey.changes) / max(self.survey.time, 1e-300)
 
-    def problem(self, node: int, sets: Sequence[Sequence[int]], mean_rates: FloatArray) -> NodeProblem:
-        """Priors of some parent sets of a node."""
-        wide = max(1, *map(len, sets))
-        members = np.array([[*m, *[-1] * (wide - len(m))] for m in sets], np.int64)
-        listed = ParentSets(members, self.rules.names)
-        mean, possible = float(mean_rates[node]), self.possible[node]
+    def problem(self, node: int, parents: Sequence[int], alone: Alone) -> NodeProblem:
+        """Priors of a node with one parent set."""
+        listed = ParentSets(np.array([[*parents, *[-1] * (not parents)]], np.int64), self.rules.names)
+        mean, possible = alone.mean_rates(node, self.cards[node]), self.possible[node]
         return NodeProblem.build(node, listed, self.rules, self.cards, self.scoring, mean, possible)
+
+
+class Alone(NamedTuple):
+    """What nodes do without edges, which their priors are centred on: moves [x, x'], and time in x."""
+
+    moves: FloatArray  # (N, widest, widest)
+    dwell: FloatArray  # (N, widest)
+
+    def mean_rates(self, node: int, card: int) -> FloatArray:
+        """Mean rates (S, S) of a node of so many states."""
+        return mean_rates(self.dwell[node, :card], self.moves[node, :card, :card])
 
 
 class Chain:
@@ -169,21 +179,21 @@ class Chain:
         if trouble is not None:
             path_state.refuse(self.task.ids[trouble[0]], self.task.variables[trouble[1]].name)
 
-    def settle(self, sweeps: int) -> tuple[FloatArray, FloatArray]:
+    def settle(self, sweeps: int) -> Alone:
         """Sweeps without edges; returns transitions and time of every node, averaged over the later half."""
         self.sweep(empty=True)
         self.paths.tighten()
-        moves, time = np.zeros(len(self.task.cards)), np.zeros(len(self.task.cards))
+        found = Alone(np.zeros(self.priors.possible.shape), np.zeros(self.priors.rate.shape))
         for k in range(sweeps):
             if self.stopped:
                 break
             self.sweep(empty=True)
             if 2 * k >= sweeps:
-                records = self.records()
-                moves += [r.moves.sum() for r in records]
-                time += [r.dwell.sum() for r in records]
+                for i, (card, own) in enumerate(zip(self.task.cards, self.records())):
+                    found.moves[i, :card, :card] += own.moves.sum(0) / (sweeps - sweeps // 2)
+                    found.dwell[i, :card] += own.dwell.sum(0) / (sweeps - sweeps // 2)
         self._forget()
-        return moves / (sweeps - sweeps // 2), time / (sweeps - sweeps // 2)
+        return found
 
     def adopt(self, parents: Sequence[tuple[int, ...]], rates: Sequence[FloatArray], sweeps: int) -> None:
         """Take a network, and draw paths from it: sweeps in which parents and rates stay as they are."""
@@ -375,7 +385,8 @@ def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
     widest = max(cards)
     required, limit = np.zeros((n, n), np.bool_), np.zeros(n, np.int64)
     by_size, odds = np.full((n, n + 1), -np.inf), np.zeros((n, n))
-    shape, rate, full, share = np.ones(n), 1.0 / task.apparent_rates(), np.zeros(n), np.zeros((n, n))
+    shape, rate = np.ones(n), np.repeat(1.0 / task.apparent_rates()[:, None], widest, 1)
+    full, share = np.zeros(n), np.zeros((n, n))
     possible = np.zeros((n, widest, widest), np.bool_)
     for i, card in enumerate(cards):
         required[i, list(rules.required[i])] = True
@@ -400,7 +411,8 @@ def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
     return set_draws.Priors(required, limit, by_size, odds, shape, rate, full, share, possible)
 
 
-def centre_prior(priors: set_draws.Priors, task: Task, mean_rates: FloatArray) -> None:
-    """With rate_prior="auto", put the prior mean of every rate at the node's overall rate."""
+def centre_prior(priors: set_draws.Priors, task: Task, alone: Alone) -> None:
+    """With rate_prior="auto", put the prior means where nodes without edges have their rates out of every state."""
     if isinstance(task.scoring.rate_prior, str):
-        priors.rate[:] = 1.0 / mean_rates
+        for i, card in enumerate(task.cards):
+            priors.rate[i, :card] = task.problem(i, task.rules.required[i], alone).rate[0]

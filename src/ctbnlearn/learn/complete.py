@@ -20,7 +20,7 @@ from ctbnlearn.inference.statistics import Statistics, count_statistics
 from ctbnlearn.learn.fitted import check_allowed
 from ctbnlearn.learn.progress import Progress
 from ctbnlearn.structure.parent_sets import MOST_LISTED, ParentSets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, overall_rate, typical_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, centre
 from ctbnlearn.structure.tables import table_of, tables_for
 
 Tabled = list[tuple[int, FloatArray, FloatArray]]  # number of a set, its dwell (U, S) and transitions (U, S, S)
@@ -97,8 +97,7 @@ def _problem(
     sets: ParentSets,
 ) -> NodeProblem:
     cards = [v.n_states for v in totals.variables]
-    mean_rate = typical_rate(totals, node, scoring)
-    return NodeProblem.build(node, sets, rules, cards, scoring, mean_rate, possible[node])
+    return NodeProblem.build(node, sets, rules, cards, scoring, centre(totals, node), possible[node])
 
 
 def _fit_listed(
@@ -178,7 +177,7 @@ def _fit_pairs(
     n = len(cards)
     where = Device.find(device, precision)
     kind = products_precision(precision, where, n)
-    mean_rates = [overall_rate(totals, i) for i in range(n)]
+    mean_rates = [centre(totals, i) for i in range(n)]
     pairs = AllPairs(cards, rules, scoring, mean_rates, possible, kind, where)
 
     progress.tell("start", f"{n} variables, {paths.n_transitions} transitions: all pairs of parents, {where.kind}")

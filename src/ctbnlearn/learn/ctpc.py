@@ -26,7 +26,7 @@ from ctbnlearn.result.history import History
 from ctbnlearn.structure.independence import independence_p_value
 from ctbnlearn.structure.parent_sets import enumerate_sets
 from ctbnlearn.structure.prior import RatePrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, Variables, typical_rate
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Variables, centre
 from ctbnlearn.structure.search import SetScorer
 from ctbnlearn.structure.tables import EventTables
 
@@ -168,7 +168,7 @@ class CTPC(FittedNetwork, BaseEstimator):
         kept = p <= self.alpha
         self.edge_probabilities_ = np.where(kept, 1 - 0.5 * p / self.alpha, 0.5 * (1 - p) / (1 - self.alpha))
         parents = [tuple(int(j) for j in np.flatnonzero(column)) for column in kept.T]
-        mean_rates = [typical_rate(totals, i, scoring) for i in range(len(parents))]
+        mean_rates = [centre(totals, i) for i in range(len(parents))]
         scorer = SetScorer(tables, rules, scoring, tables.cards, mean_rates)
         problems = [scorer.problem(i, [m]) for i, m in enumerate(parents)]
         groups = [next(tables.groups(i, problem.sets)) for i, problem in enumerate(problems)]

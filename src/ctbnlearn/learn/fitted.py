@@ -224,7 +224,7 @@ def _rates(problem: NodeProblem, number: int, dwell: FloatArray, moves: FloatArr
     """Posterior of the rates under one set; where cells share the strength of their prior, at its most probable one."""
     parents = problem.sets.numbers(number)
     if problem.shared is None:
-        prior = problem.shape[number], problem.rate[number]
+        prior = float(problem.shape[number]), problem.rate[number]
         return RateTable.from_statistics(parents, dwell, moves, prior, problem.possible)
     shape, rate = problem.shared.best(dwell, moves)
     seen = moves * problem.possible

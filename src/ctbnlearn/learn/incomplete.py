@@ -72,11 +72,11 @@ def fit_incomplete(
     size, rng = f"{len(cards)} variables, {obs.n_trajectories} trajectories", np.random.default_rng(settings.seed)
     if saved is None:
         progress.tell("start", f"{size}: each variable by itself")
-        alone, mean_rates = fit_decoupled(obs, possible)
+        alone = fit_decoupled(obs, possible)
     else:
         progress.tell("start", f"{size}: on from the checkpoint of round {saved.round}")
         with taking_up():
-            alone, mean_rates = unlisted(saved.arrays, "start_rates", len(cards)), saved.arrays["mean_rates"].tolist()
+            alone = unlisted(saved.arrays, "start_rates", len(cards))
             rng = _generator(saved.state["random"])
             if any(np.isnan(a).any() for a in saved.arrays.values()):
                 raise ValueError("not all of it are numbers")
@@ -87,7 +87,7 @@ def fit_incomplete(
     em = EM(obs, engine, schedule, settings.initial_distribution is None)
 
     def build(node: int, sets: ParentSets) -> NodeProblem:
-        return NodeProblem.build(node, sets, rules, cards, scoring, mean_rates[node], possible[node])
+        return NodeProblem.build(node, sets, rules, cards, scoring, alone[node], possible[node])
 
     def new_belief(initial: str) -> NetworkBelief:
         problems = [build(i, rules.sets(i)) for i in range(len(cards))]
@@ -96,8 +96,7 @@ def fit_incomplete(
         return DenseBelief.start(problems, cards, rules.allowed, [initial_weights(p, initial, rng) for p in problems])
 
     def pack(state: EMState, start: int) -> Saved:
-        arrays = {**state.arrays(engine), **listed("start_rates", alone), "mean_rates": np.array(mean_rates, float)}
-        arrays |= noise.arrays()
+        arrays = {**state.arrays(engine), **listed("start_rates", alone), **noise.arrays()}
         kept = {"phases": list(state.history.phase), "converged": state.converged}
         return Saved(arrays, start, state.n_iter, {"em": kept, "random": plain(rng.bit_generator.state)})
 

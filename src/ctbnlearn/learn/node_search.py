@@ -10,7 +10,7 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.paths import Paths
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.structure.near_sets import near_sets
-from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, typical_rate
+from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring, centre
 from ctbnlearn.structure.search import Members, SetScorer
 from ctbnlearn.structure.tables import EventTables
 
@@ -76,7 +76,7 @@ def search_nodes(
     """
     tables = EventTables(paths)
     nodes = range(len(rules.names))
-    means = [typical_rate(totals, i, scoring) for i in nodes]
+    means = [centre(totals, i) for i in nodes]
     scorer = SetScorer(tables, rules, scoring, tables.cards, means, possible)
 
     def search(node: int) -> FoundNode:

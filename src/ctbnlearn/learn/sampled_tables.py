@@ -48,14 +48,14 @@ def rate_tables(
     out = []
     for k in chosen:
         parents = sets.numbers(k)
-        problem = task.problem(node, [parents], found.mean_rates)
+        problem = task.problem(node, parents, found.alone)
         records = [found.records[r][node] for r in held[parents]]
         out.append(
             RateTable.from_sweeps(
                 parents,
                 np.stack([r.dwell for r in records]),
                 np.stack([r.moves for r in records]),
-                (float(problem.shape[0]), float(problem.rate[0])),
+                (float(problem.shape[0]), problem.rate[0]),
                 problem.possible,
             )
         )

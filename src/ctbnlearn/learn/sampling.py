@@ -33,7 +33,7 @@ from ctbnlearn.execute.shards import canonical_order, make_shards, n_shards, sur
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
-from ctbnlearn.learn.chain import Chain, Task, centre_prior
+from ctbnlearn.learn.chain import Alone, Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
 from ctbnlearn.learn.choice import sweep_seconds
@@ -79,8 +79,8 @@ class Sampled:
         Disagreement of the chains on every edge, and its effective sample size.
     records
         Per sweep that is kept the nodes as it left them.
-    mean_rates : (N,)
-        Transitions of every node per unit of time and target state without edges: the mean of the prior.
+    alone
+        What nodes do without edges: the centre of their priors.
     evidence
         Log evidence of the complete paths, by stretches of sweeps, averaged over chains.
     n_sweeps, agreed
@@ -93,7 +93,7 @@ class Sampled:
     apart: FloatArray
     effective: FloatArray
     records: Sequence[Sequence[NodeRecord]]
-    mean_rates: FloatArray
+    alone: Alone
     evidence: list[float]
     n_sweeps: int
     agreed: bool
@@ -106,7 +106,7 @@ class Run:
 
     chains: list[Chain]
     trails: list[Trail] = field(default_factory=list)
-    mean_rates: FloatArray = field(default_factory=lambda: np.zeros(0))
+    alone: Alone = field(default_factory=lambda: Alone(np.zeros((0, 0, 0)), np.zeros((0, 0))))
     agreed: bool = False
     together: int = (
         0  # sweeps after which a chain last went on from another: what they agree on until then proves nothing
@@ -114,7 +114,7 @@ class Run:
 
     def arrays(self) -> dict[str, Any]:
         """All of it, by name."""
-        out: dict[str, Any] = {"mean_rates": self.mean_rates}
+        out: dict[str, Any] = {f"alone/{key}": value for key, value in self.alone._asdict().items()}
         for c, (chain, trail) in enumerate(zip(self.chains, self.trails)):
             out.update({f"chain/{c}/{key}": value for key, value in chain.arrays().items()})
             out.update({f"trail/{c}/{key}": value for key, value in trail.arrays().items()})
@@ -126,7 +126,7 @@ class Run:
         def under(start: str) -> dict[str, Any]:
             return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
 
-        self.mean_rates, self.agreed = arrays["mean_rates"], bool(arrays["agreed"])
+        self.alone, self.agreed = Alone(**under("alone/")), bool(arrays["agreed"])
         self.together = int(arrays["together"])
         self.trails = []
         for c, chain in enumerate(self.chains):
@@ -260,7 +260,7 @@ def run_chains(
         else:
             with taking_up():
                 run.restore(saved)
-        sweep = _sweep_seconds(task, run.mean_rates)
+        sweep = _sweep_seconds(task, run.alone)
         most = budget(settings, sweep)
         before, began = run.trails[0].n_sweeps, time.perf_counter()
         while not run.agreed and (stretches := run.trails[0].next_stretches(most)) > 0:
@@ -295,10 +295,8 @@ def run_chains(
     return _conclude(run)
 
 
-def _sweep_seconds(task: Task, mean_rates: FloatArray) -> float:
-    targets = np.maximum(np.array(task.cards) - 1, 1)
-    moves = float((mean_rates * targets).sum() * task.survey.time)
-    return sweep_seconds(len(task.cards), len(task.ids), task.survey.rows, moves)
+def _sweep_seconds(task: Task, alone: Alone) -> float:
+    return sweep_seconds(len(task.cards), len(task.ids), task.survey.rows, float(alone.moves.sum()))
 
 
 def agree(trails: Sequence[Trail], agreement: float) -> bool:
@@ -315,17 +313,15 @@ def agree(trails: Sequence[Trail], agreement: float) -> bool:
 
 
 def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, data: Incomplete) -> None:
-    """Paths without edges; the mean rates they show centre the prior; then a look at all candidates."""
+    """Paths without edges; what they show centres the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.tell("start", f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
     guess = sweep_seconds(len(task.cards), len(task.ids), task.survey.rows)
     found = steps.run(run.chains, "settle", int(np.clip(SETTLE_SECONDS / guess, SETTLING, MOST_SETTLING)))
-    moves, dwell = (np.mean([f[k] for f in found], axis=0) for k in (0, 1))
-    targets = np.maximum(np.array(task.cards) - 1, 1)
-    run.mean_rates = np.where(dwell > 0, np.maximum(moves, 1e-3) / np.maximum(dwell * targets, 1e-300), 1.0)
+    run.alone = Alone(*(np.mean(parts, axis=0) for parts in zip(*found)))
     for chain in run.chains:
-        centre_prior(chain.priors, task, run.mean_rates)
-    sweep = _sweep_seconds(task, run.mean_rates)
+        centre_prior(chain.priors, task, run.alone)
+    sweep = _sweep_seconds(task, run.alone)
     length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
     noise = run.chains[0].noise
@@ -352,7 +348,7 @@ def leave_behind(run: Run, data: Incomplete, progress: Progress) -> None:
     seen = data.with_noise(models) if models else data
     for network, trail in zip(networks, run.trails):
         if network not in values:
-            values[network] = network_evidence(seen, task, trail, run.mean_rates)
+            values[network] = network_evidence(seen, task, trail, run.alone)
     found = [values[network] for network in networks]
     best = int(np.argmax(found))
     for c, value in enumerate(found):
@@ -364,7 +360,7 @@ def leave_behind(run: Run, data: Incomplete, progress: Progress) -> None:
             run.trails[c] = run.trails[best].copy()
 
 
-def network_evidence(data: Incomplete, task: Task, trail: Trail, mean_rates: FloatArray) -> float:
+def network_evidence(data: Incomplete, task: Task, trail: Trail, alone: Alone) -> float:
     """Log evidence of the network a chain holds, its posterior of the rates taken as log-normal.
 
     `data` are seen through known models; where some are learned, evidence is given those.
@@ -378,8 +374,8 @@ def network_evidence(data: Incomplete, task: Task, trail: Trail, mean_rates: Flo
     names, cims, starts = task.rules.names, {}, {}
     total, logs, within = 0.0, [], []
     for i, m in enumerate(parents):
-        problem = task.problem(i, [m], mean_rates)
-        alpha, beta, possible = problem.shape[0], problem.rate[0], problem.possible
+        problem = task.problem(i, m, alone)
+        alpha, beta, possible = problem.shape[0], problem.rate[0][:, None], problem.possible
         a = alpha + np.stack([r[i].moves for r in held])
         b = beta + np.stack([r[i].dwell for r in held])[..., None]
         own = digamma(a) - np.log(b)  # of a sweep the mean of the logarithms of the rates
@@ -418,7 +414,7 @@ def _conclude(run: Run) -> Sampled:
         disagreement(trails),
         effective_size(trails),
         records,
-        run.mean_rates,
+        run.alone,
         np.mean([t.evidence[-least:] for t in trails], axis=0).tolist(),
         trails[0].n_sweeps,
         run.agreed,

@@ -36,7 +36,7 @@ from ctbnlearn.model.graph import Graph, as_adjacency
 from ctbnlearn.model.initial import InitialSpec
 from ctbnlearn.result.history import History
 from ctbnlearn.structure.prior import RatePrior, StructurePrior
-from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, check_transitions, typical_rate
+from ctbnlearn.structure.problem import EdgeRules, Scoring, Transitions, Variables, centre, check_transitions
 from ctbnlearn.structure.search import SetScorer, climb, edge_grades
 from ctbnlearn.structure.tables import tables_for
 
@@ -225,7 +225,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
     ) -> None:
         cards, totals = [v.n_states for v in data.variables], count_statistics(data)
         check_allowed(totals, possible)
-        mean_rates = [typical_rate(totals, i, scoring) for i in range(len(cards))]
+        mean_rates = [centre(totals, i) for i in range(len(cards))]
         tables = tables_for(data, rules.largest)
         scorer = SetScorer(tables, rules, scoring, cards, mean_rates, possible)
         parents = [climb(scorer, i, parents[i]) for i in range(len(cards))]
@@ -247,9 +247,8 @@ class StructuralEM(FittedNetwork, BaseEstimator):
 
         progress = Progress(self.progress)
         cards, n = [v.n_states for v in data.variables], len(data.names)
-        alone, mean_rates = fit_decoupled(data, possible)
+        alone = fit_decoupled(data, possible)
         families = self._families(data, rules, alone)
-        centres = alone if scoring.shared else mean_rates
         self.network_ = uncoupled_network(data.variables, parents, alone, given)
         self.history_, self.converged_ = History(), False
         small = self.tol * n * data.n_trajectories
@@ -258,7 +257,7 @@ class StructuralEM(FittedNetwork, BaseEstimator):
         def expect(phase: str) -> tuple[float, SetScorer]:
             value = families.expect(self.network_)
             self.history_ = self.history_.then(value, phase)
-            return value, SetScorer(families, rules, scoring, cards, centres, possible)
+            return value, SetScorer(families, rules, scoring, cards, alone, possible)
 
         phase = "rates"
         for n_iter in range(1, self.max_iter + 1):

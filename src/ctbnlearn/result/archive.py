@@ -221,15 +221,8 @@ def _unit(k: int, entry: Mapping[str, Any], arrays: Mapping[str, FloatArray], na
 def _rate_table(parents: Any, shape: Any, rate: Any, prior: Any, draws: Any, transitions: Any) -> RateTable:
     if parents.dtype.kind != "i" or parents.ndim != 1:
         raise DataError("the parents of a rate table are no numbers of variables")
-    pair = None if prior is None else (float(prior[0]), float(prior[1]))
-    return RateTable(
-        tuple(parents.tolist()),
-        shape,
-        rate,
-        pair,
-        draws,
-        None if transitions is None else float(transitions.reshape(-1)[0]),
-    )
+    alpha, moves = (None if a is None else float(a.reshape(-1)[0]) for a in (prior, transitions))
+    return RateTable(tuple(parents.tolist()), shape, rate, alpha, draws, moves)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

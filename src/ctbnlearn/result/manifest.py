@@ -222,7 +222,7 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         still = jumps < 1 and data.get("trajectories", 0) >= STILL
         if still and len(result.parent_sets[i]) == 1:  # it never moves, and nothing could drive it
             continue
-        if jumps < tables[0].prior[0] * tables[0].possible.sum():
+        if jumps < tables[0].prior * tables[0].possible.sum():
             prior_led.append(name)
             if len(result.parent_sets[i]) > 1:
                 undriven.append(name)

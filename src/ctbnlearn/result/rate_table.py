@@ -28,7 +28,7 @@ class RateTable:
     rate : (U, S)
         Rates [u, from], beta + E[T].
     prior
-        (alpha, beta) of every cell, where known.
+        Transitions that the prior counts as seen in every cell, alpha, where they are known.
     draws : (D, U, S, S) or None
         Draws from the posterior, where it was sampled. Shapes and rates then give their means, and the spread of the
         exit rates.
@@ -39,7 +39,7 @@ class RateTable:
     parents: tuple[int, ...]
     shape: FloatArray
     rate: FloatArray
-    prior: tuple[float, float] | None = None
+    prior: float | None = None
     draws: FloatArray | None = None
     transitions: float | None = None
 
@@ -49,14 +49,17 @@ class RateTable:
         parents: Sequence[int],
         dwell: FloatArray,
         transitions: FloatArray,
-        prior: tuple[float, float],
+        prior: tuple[float, float | FloatArray],
         possible: BoolArray,
     ) -> RateTable:
-        """From dwell times (U, S), transitions (U, S, S), the prior of a cell and what can happen, (S, S)."""
-        alpha, beta = float(prior[0]), float(prior[1])
+        """From dwell times (U, S), transitions (U, S, S), the prior and what can happen, (S, S).
+
+        `prior` is the shape of all cells, and their rate, one for all or one for each state [from].
+        """
+        alpha, beta = prior
         possible = possible & ~np.eye(len(possible), dtype=bool)
         shape = (alpha + np.asarray(transitions, float)) * possible
-        return cls(tuple(int(j) for j in parents), shape, beta + np.asarray(dwell, float), (alpha, beta))
+        return cls(tuple(int(j) for j in parents), shape, beta + np.asarray(dwell, float), alpha)
 
     @classmethod
     def from_sweeps(
@@ -64,11 +67,11 @@ class RateTable:
         parents: Sequence[int],
         dwell: FloatArray,
         transitions: FloatArray,
-        prior: tuple[float, float],
+        prior: tuple[float, float | FloatArray],
         possible: BoolArray,
     ) -> RateTable:
         """From the statistics of several sweeps, (R, U, S) and (R, U, S, S): the posterior is a mixture of Gammas."""
-        alpha, beta = float(prior[0]), float(prior[1])
+        alpha, beta = prior
         possible = possible & ~np.eye(len(possible), dtype=bool)
         a, b = alpha + transitions, (beta + dwell)[..., None]
         n_draws = int(np.clip(MOST_NUMBERS // transitions[0].size, *DRAWS))
@@ -78,10 +81,10 @@ class RateTable:
         leave = mean.sum(-1)
         # variance of the exit rates: within sweeps, and between them
         spread = ((a / b**2 * possible).sum(-1)).mean(0) + ((a / b * possible).sum(-1)).var(0)
-        rate = np.divide(leave, spread, out=np.full_like(leave, beta), where=leave > 0)
+        rate = np.divide(leave, spread, out=np.broadcast_to(beta, leave.shape).copy(), where=leave > 0)
         seen = float((transitions * possible).sum((1, 2, 3)).mean())
         own = tuple(int(j) for j in parents)
-        return cls(own, mean * rate[..., None], rate, (alpha, beta), draws.astype(np.float32), seen)
+        return cls(own, mean * rate[..., None], rate, alpha, draws.astype(np.float32), seen)
 
     def check(self, node: int, n_states: Sequence[int], where: str) -> None:
         """Raise unless the table fits a node of a network with these numbers of states."""
@@ -126,4 +129,4 @@ class RateTable:
             return self.transitions
         if self.prior is None:
             return float("nan")
-        return float((self.shape - self.prior[0] * self.possible).sum())
+        return float((self.shape - self.prior * self.possible).sum())

@@ -22,6 +22,7 @@ from ctbnlearn.data.paths import Paths
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.device import Device
 from ctbnlearn.structure import pair_kernels as kernels
+from ctbnlearn.structure.cell_prior import typical_rates
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.path_moments import PathMoments
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
@@ -113,7 +114,7 @@ class AllPairs:
     rules, scoring
         Which sets are admitted, and their priors; posterior weights only.
     mean_rates
-        Per node its overall rate, for rate_prior="auto".
+        Per node what the prior of its rates is centred on, (S, S).
     possible
         Per node the transitions that can happen, None for all.
     products
@@ -127,7 +128,7 @@ class AllPairs:
         cards: Sequence[int],
         rules: EdgeRules,
         scoring: Scoring,
-        mean_rates: Sequence[float],
+        mean_rates: Sequence[FloatArray],
         possible: Sequence[BoolArray | None],
         products: str,
         device: Device,
@@ -144,15 +145,16 @@ class AllPairs:
         members = np.array([[agent[s] for s in kind] + [-1] * (2 - len(kind)) for kind in kinds])
         agents = ParentSets(members, rules.names)
         self._shape: dict[tuple[int, ...], FloatArray] = {kind: np.empty(n) for kind in kinds}
-        self._rate: dict[tuple[int, ...], FloatArray] = {kind: np.empty(n) for kind in kinds}
+        self._rate: dict[tuple[int, ...], FloatArray] = {kind: np.ones((n, self.own.max())) for kind in kinds}
         self._by_size: FloatArray = np.full((n, 3), -np.inf)
         self._odds: FloatArray = np.full((n, n + 1), -np.inf)
         self._need: BoolArray = np.zeros((n, n + 1), bool)
         for i in range(n):
             allowed = list(rules.allowed[i])
-            prior = rate_prior(scoring.rate_prior, agents, cards, allowed, rules.max_parents, mean_rates[i])
+            typical = typical_rates(mean_rates[i], possible[i])
+            prior = rate_prior(scoring.rate_prior, agents, cards, allowed, rules.max_parents, typical)
             for kind, shape, rate in zip(kinds, *prior):
-                self._shape[kind][i], self._rate[kind][i] = shape, rate
+                self._shape[kind][i], self._rate[kind][i, : cards[i]] = shape, rate
             by_size, odds = log_prior_parts(
                 scoring.structure_prior, n, i, allowed, rules.required[i], min(rules.limit(i), 2)
             )
@@ -247,7 +249,7 @@ class AllPairs:
         pair = [jnp.asarray(counted[2][:, :, at[a], at[b]]) for a, b in pairs]
 
         def prior(*states: int) -> tuple[FloatArray, FloatArray]:
-            return self._shape[states][nodes], self._rate[states][nodes]
+            return self._shape[states][nodes], np.repeat(self._rate[states][nodes, :card], card - 1, axis=1)
 
         empty = kernels.reference(total, dt, prior(), possible, card=card)
         settings: dict[str, Any] = {"card": card, "kind": self.products}

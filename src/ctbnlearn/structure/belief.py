@@ -62,7 +62,7 @@ class NodeBelief:
 
     @property
     def _prior_rate(self) -> FloatArray:
-        return self.problem.rate[self.projection.owner][:, None, None]
+        return self.problem.rate[self.projection.owner][:, :, None]
 
     def _share(self) -> FloatArray:
         return self.weights[self.projection.owner][:, None, None]

@@ -52,16 +52,15 @@ class CellPrior:
         """A strength for all cells, drawn to mean rates (S, S), positive wherever `possible`."""
         grid = np.asarray(STRENGTHS)
         keep = possible & ~np.eye(len(mean), dtype=bool)
+        rate = grid[:, None] / typical_rates(mean, possible)
         centre = np.where(keep, mean, 0.0)
-        typical = np.where(keep.any(1), centre.sum(1) / np.maximum(keep.sum(1), 1), 1.0)
-        rate = grid[:, None] / typical
         return cls._of(rate[..., None] * centre, rate, -np.log(grid) - np.logaddexp.reduce(-np.log(grid)))
 
     @classmethod
-    def fixed(cls, shape: float, rate: float, possible: NDArray[np.bool_]) -> CellPrior:
-        """The same Gamma(shape, rate) for all cells."""
+    def fixed(cls, shape: float, rate: Floats, possible: NDArray[np.bool_]) -> CellPrior:
+        """Gamma(shape, rate (S,)) for the cells of every state."""
         keep = possible & ~np.eye(len(possible), dtype=bool)
-        return cls._of(np.where(keep, float(shape), 0.0)[None], np.full((1, len(possible)), float(rate)), np.zeros(1))
+        return cls._of(np.where(keep, float(shape), 0.0)[None], np.asarray(rate, float)[None], np.zeros(1))
 
     @classmethod
     def _of(cls, shape: Floats, rate: Floats, log_weight: Floats) -> CellPrior:
@@ -97,9 +96,30 @@ def as_cells(dwell: NumberArray, transitions: NumberArray) -> tuple[NumberArray,
     return dwell.T.reshape(-1, 1), np.ascontiguousarray(transitions.swapaxes(0, 1)).reshape(-1, 1, dwell.shape[-1])
 
 
-def mean_rates(dwell: NumberArray, transitions: NumberArray, overall: float) -> Floats:
-    """Mean rates (S, S) of a node from its totals (S,) and (S, S), each with one more move at the overall rate."""
-    out: Floats = (transitions + 1.0) / (dwell[:, None] + 1.0 / overall)
+def mean_rates(dwell: NumberArray, transitions: NumberArray) -> Floats:
+    """Mean rates (S, S) of a node from its totals (S,) and (S, S), each with one more move.
+
+    The time of that move is what moves out of the state take on average. Where there was none, it is what those of the
+    node take: short stays in a rare state must not be drawn to the long ones elsewhere.
+    """
+    targets = max(len(dwell) - 1, 1)
+    moves, time = transitions.sum(1), float(dwell.sum())
+    usual = targets * time / max(float(moves.sum()), 1.0) if time > 0 else 1.0  # per target
+    lacking = np.maximum(1.0 - moves, 0.0)
+    extra = (targets * dwell + lacking * usual) / (moves + lacking)
+    out: Floats = (transitions + 1.0) / (dwell + extra)[:, None]
+    return out
+
+
+def typical_rates(mean: Floats, possible: NDArray[np.bool_] | None = None) -> Floats:
+    """Mean rates (S, S) averaged over the states that can be reached, by default all, (S,); one where there are none.
+
+    >>> typical_rates(np.array([[0, 1.0, 3.0], [5.0, 0, 7.0], [0, 0, 0]])).tolist()
+    [2.0, 6.0, 0.0]
+    """
+    keep = ~np.eye(len(mean), dtype=bool) if possible is None else possible & ~np.eye(len(mean), dtype=bool)
+    reached = keep.sum(1)
+    out: Floats = np.where(reached > 0, np.where(keep, mean, 0.0).sum(1) / np.maximum(reached, 1), 1.0)
     return out
 
 

@@ -76,8 +76,8 @@ class MixtureObjective:
     ----------
     groups
         Tables of all parent sets.
-    shape, rate : (n_sets,)
-        Gamma prior of every cell of a set.
+    shape, rate : (n_sets,), (n_sets, S)
+        Gamma prior of the cells of a set, its rate by the node's state.
     barrier
         lambda.
     allowed : (S, S)
@@ -92,18 +92,19 @@ class MixtureObjective:
         barrier: float,
         allowed: BoolArray | None = None,
     ) -> None:
-        owner, counts, times = [], [], []
+        owner, counts, times, rates = [], [], [], []
         for g in groups:
-            m, t = cells(g.dwell, g.transitions, allowed)
+            m, t, beta = cells(g.dwell, g.transitions, rate[g.index], allowed)
             counts.append(m.reshape(-1))
             times.append(t.reshape(-1))
+            rates.append(beta.reshape(-1))
             owner.append(np.repeat(g.index, m[0].size))
         whose = np.concatenate(owner)
         order = np.argsort(whose, kind="stable")
         self.owner = whose[order]
         self.counts = np.concatenate(counts)[order]
         self.times = np.concatenate(times)[order]
-        self.shape, self.rate = shape[self.owner], rate[self.owner]
+        self.shape, self.rate = shape[self.owner], np.concatenate(rates)[order]
         self.first = np.searchsorted(self.owner, np.arange(len(shape)))
         self.n_sets = len(shape)
         self.barrier = barrier

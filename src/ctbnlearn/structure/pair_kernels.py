@@ -25,7 +25,7 @@ from ctbnlearn.inference.device import compiled
 
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 Cells: TypeAlias = Float[Array, "*#cells"]  # any shapes that broadcast
-Prior: TypeAlias = tuple[Float[Array, " n"], Float[Array, " n"]]  # shape and rate of the cells
+Prior: TypeAlias = tuple[Float[Array, " n"], Float[Array, "n T"]]  # shape and rate of the cells
 
 
 def log_gamma(a: Float[Array, "*cells"]) -> Float[Array, "*cells"]:
@@ -73,7 +73,7 @@ def cell_constant(
     n_cells: int,
     total: Float[Array, "n T"],
     shape: Float[Array, "n 1"],
-    rate: Float[Array, "n 1"],
+    rate: Float[Array, "n T"],
     usual: Float[Array, "n T"],
     kind: np.dtype[np.floating[Any]],
 ) -> Float[Array, "n T"]:
@@ -98,7 +98,7 @@ def reference(
     """Scores of the empty set."""
     others, counts = total[:, : card - 1], total[:, card - 1 :]
     time = jnp.concatenate([everyone - jnp.sum(others, axis=1, keepdims=True), others], axis=1)
-    shape, rate = (p[:, None] for p in prior)
+    shape, rate = prior[0][:, None], prior[1]
     a, b = shape + counts, rate + jnp.repeat(time, card - 1, axis=1)
     cells = log_gamma(a) - log_gamma(shape) + shape * jnp.log(rate) - a * jnp.log(b)
     return Reference(jnp.sum(jnp.where(possible, cells, 0.0), axis=1), a / b, counts)
@@ -129,10 +129,9 @@ def _scores(
             time = others[:, x - 1] if x else everyone - jnp.sum(others, axis=1)
             # differences of sums may fall short of zero by rounding
             known, spent = (jnp.maximum(t, 0.0).astype(kind) for t in (counts[:, mine], time[:, None]))
-            term = cell_term(known, spent, wide(prior[0]), wide(prior[1]), wide(empty.usual[:, mine]))
+            term = cell_term(known, spent, wide(prior[0]), wide(prior[1][:, mine]), wide(empty.usual[:, mine]))
             out = out + jnp.sum(jnp.where(wide(possible[:, mine]) > 0, term, 0.0), axis=1)
-    shape, rate = (p[:, None] for p in prior)
-    constant = cell_constant(len(cells), empty.total, shape, rate, empty.usual, jnp.dtype(kind))
+    constant = cell_constant(len(cells), empty.total, prior[0][:, None], prior[1], empty.usual, jnp.dtype(kind))
     rest = jnp.sum(jnp.where(possible, constant, 0.0), axis=1) - empty.score
     return out + rest.astype(kind).reshape(-1, *beyond)
 

@@ -69,9 +69,9 @@ def rate_prior(
     cards: Sequence[int],
     allowed: Sequence[int],
     max_parents: int | None,
-    mean_rate: float,
+    typical: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Shape and rate per cell of every parent set, each (n_sets,).
+    """Shape of the cells of every parent set, (n_sets,), and their rate by the node's state, (n_sets, S).
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def rate_prior(
         Number of states of every variable.
     allowed, max_parents
         Pool of the node and limit on its parents, for the projected prior.
-    mean_rate
-        The node's transitions per unit of time and target state, for "auto".
+    typical : (S,)
+        The node's transitions out of each state per unit of time there and target state, for "auto".
     """
-    ones = np.ones(len(sets))
+    ones, each = np.ones(len(sets)), np.ones((len(sets), len(typical)))
     if isinstance(prior, str):
-        return ones, ones / mean_rate
+        return ones, each / typical
     if not isinstance(prior, ProjectedPrior):
-        return ones * float(prior[0]), ones * float(prior[1])
+        return ones * float(prior[0]), each * float(prior[1])
     log_card = np.log(np.append(np.asarray(cards, float), 1.0))  # the last entry serves the -1 padding
     own = log_card[sets.members].sum(1)
     candidates = log_card[list(allowed)]
@@ -98,7 +98,7 @@ def rate_prior(
         factor = np.exp(candidates.sum() - own)
     else:
         factor = np.exp(candidates.mean() * (max_parents - sets.sizes))
-    return prior.shape * factor, prior.rate * factor
+    return prior.shape * factor, each * (prior.rate * factor)[:, None]
 
 
 def log_prior_parts(

@@ -20,7 +20,7 @@ from ctbnlearn.errors import ParameterError
 from ctbnlearn.inference.statistics import Statistics
 from ctbnlearn.interface import spoken
 from ctbnlearn.model.graph import Graph, as_adjacency
-from ctbnlearn.structure.cell_prior import CellPrior, as_cells, mean_rates
+from ctbnlearn.structure.cell_prior import CellPrior, as_cells, mean_rates, typical_rates
 from ctbnlearn.structure.mixture import Mixture, MixtureObjective, mixture_weights
 from ctbnlearn.structure.parent_sets import ParentSets, enumerate_sets
 from ctbnlearn.structure.prior import (
@@ -214,8 +214,8 @@ class NodeProblem:
     ----------
     sets
         The parent sets.
-    shape, rate : (n_sets,)
-        Gamma prior of every cell.
+    shape, rate : (n_sets,), (n_sets, S)
+        Gamma prior of the cells of every set, its rate by the node's state.
     log_prior : (n_sets,)
         Log prior probability of every set among all that the rules admit.
     possible : (S, S)
@@ -245,19 +245,19 @@ class NodeProblem:
         rules: EdgeRules,
         cards: Sequence[int],
         scoring: Scoring,
-        mean_rate: float | FloatArray,
+        mean: FloatArray,
         possible: BoolArray | None = None,
     ) -> NodeProblem:
-        """Work out the priors of given sets of a node; `mean_rate` as from `typical_rate`."""
+        """Work out the priors of given sets of a node, centred on its `mean` rates (S, S) whatever its parents do."""
         off = ~np.eye(cards[node], dtype=bool)
         allowed = off if possible is None else possible & off
         shared = None
         if scoring.shared:
-            shared = CellPrior.shared(np.asarray(mean_rate), allowed)
-            shape = rate = np.full(len(sets), np.nan)
+            shared = CellPrior.shared(mean, allowed)
+            shape, rate = np.full(len(sets), np.nan), np.full((len(sets), cards[node]), np.nan)
         else:
-            pool, most = rules.allowed[node], rules.max_parents
-            shape, rate = rate_prior(scoring.rate_prior, sets, cards, pool, most, float(mean_rate))
+            pool, typical = rules.allowed[node], typical_rates(mean, allowed)
+            shape, rate = rate_prior(scoring.rate_prior, sets, cards, pool, rules.max_parents, typical)
         by_size, odds = log_prior_parts(
             scoring.structure_prior, len(cards), node, rules.allowed[node], rules.required[node], rules.limit(node)
         )
@@ -292,13 +292,14 @@ class NodeProblem:
         """Prior of the cells of one set."""
         if self.shared is not None:
             return self.shared
-        pair = float(self.shape[number]), float(self.rate[number])
-        if pair not in self._fixed:
-            self._fixed[pair] = CellPrior.fixed(*pair, self.possible)
-        return self._fixed[pair]
+        shape, rate = float(self.shape[number]), self.rate[number]
+        key = shape, *rate.tolist()
+        if key not in self._fixed:
+            self._fixed[key] = CellPrior.fixed(shape, rate, self.possible)
+        return self._fixed[key]
 
     @cached_property
-    def _fixed(self) -> dict[tuple[float, float], CellPrior]:
+    def _fixed(self) -> dict[tuple[float, ...], CellPrior]:
         """Priors that were asked for; sets mostly have the same."""
         return {}
 
@@ -323,22 +324,9 @@ class NodeProblem:
         return mixture_weights(self.mixture(groups))
 
 
-def overall_rate(totals: Statistics, node: int) -> float:
-    """Transitions of a node per unit of time and target state, whatever its parents do.
-
-    A node that never moved counts as if it had moved once, one that was never watched as having rate one.
-    """
-    time = float(totals.dwell[node].sum())
-    moves = max(float(totals.transitions[node].sum()), 1.0)
-    return moves / (time * (totals.variables[node].n_states - 1)) if time > 0 else 1.0
-
-
-def typical_rate(totals: Statistics, node: int, scoring: Scoring) -> float | FloatArray:
-    """What the prior of a node's rates is centred on: its overall rate, or with a shared strength mean rates (S, S)."""
-    overall = overall_rate(totals, node)
-    if not scoring.shared:
-        return overall
-    return mean_rates(totals.dwell[node].sum(0), totals.transitions[node].sum(0), overall)
+def centre(totals: Statistics, node: int) -> FloatArray:
+    """What the prior of a node's rates is centred on: its mean rates (S, S), whatever its parents do."""
+    return mean_rates(totals.dwell[node].sum(0), totals.transitions[node].sum(0))
 
 
 def check_transitions(

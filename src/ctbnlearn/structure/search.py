@@ -39,7 +39,7 @@ class SetScorer:
     rules, scoring
         Which sets there are and how they are judged.
     cards, mean_rates
-        Number of states of every node, and what the priors of its rates are centred on (`typical_rate`).
+        Number of states of every node, and what the priors of its rates are centred on (`problem.centre`).
     possible
         Per node the transitions that can happen; default all.
     """
@@ -50,7 +50,7 @@ class SetScorer:
         rules: EdgeRules,
         scoring: Scoring,
         cards: Sequence[int],
-        mean_rates: Sequence[float | FloatArray],
+        mean_rates: Sequence[FloatArray],
         possible: Sequence[BoolArray | None] | None = None,
     ) -> None:
         self.tables, self.rules, self.scoring = tables, rules, scoring

@@ -43,7 +43,7 @@ class Pools(NamedTuple):
 class Priors(NamedTuple):
     """Priors of the sets and rates of every node.
 
-    A set m has log prior by_size[i, |m|] + sum of odds[i, j]; its rates Gamma(shape f, rate f), with
+    A set m has log prior by_size[i, |m|] + sum of odds[i, j]; its rates out of x are Gamma(shape f, rate[x] f), with
     ln f = full[i] - sum of share[i, j] over its members (zero unless the prior is projected).
     """
 
@@ -52,7 +52,7 @@ class Priors(NamedTuple):
     by_size: FloatArray
     odds: FloatArray  # (N, N)
     shape: FloatArray  # (N,)
-    rate: FloatArray
+    rate: FloatArray  # (N, widest)
     full: FloatArray
     share: FloatArray  # (N, N)
     possible: BoolArray  # (N, widest, widest)
@@ -248,8 +248,7 @@ def draw_sets(
                     if chance[j, i] > 0.0:
                         log_prior -= log(chance[j, i])
                 factors[n_sets], sizes[n_sets] = exp(log_factor), k
-                alpha, beta = priors.shape[i] * factors[n_sets], priors.rate[i] * factors[n_sets]
-                weight[n_sets] = log_prior + _score(tables[base:], card, states, alpha, beta, priors.possible[i])
+                weight[n_sets] = log_prior + _score(tables[base:], card, states, i, factors[n_sets], priors)
                 n_sets += 1
                 place[n_sets] = base + states * cells
                 top -= 1
@@ -310,7 +309,7 @@ def draw_sets(
                     drawn.moves[net.place[i] + at] = moves
                     if priors.possible[i, x, y]:
                         rate = gamma(random, priors.shape[i] * factors[pick] + moves)
-                        rate /= priors.rate[i] * factors[pick] + time
+                        rate /= priors.rate[i, x] * factors[pick] + time
                     rates[at] = rate
         put_rates(net, i, card, rates, states)
     return total
@@ -329,15 +328,17 @@ def _sum_out(values: FloatArray, out: FloatArray, outer: int, summed: int, inner
 
 
 @compiled
-def _score(table: FloatArray, card: int, states: int, alpha: float, beta: float, possible: BoolArray) -> float:
+def _score(table: FloatArray, card: int, states: int, i: int, factor: float, priors: Priors) -> float:
     """Log evidence of a set's statistics: per joint state of its members the dwell times, then the transitions."""
-    total, base = 0.0, alpha * log(beta) - lgamma(alpha)
-    for u in range(states):
-        at = u * card * (card + 1)
-        for x in range(card):
+    total, alpha = 0.0, priors.shape[i] * factor
+    for x in range(card):
+        beta = priors.rate[i, x] * factor
+        base = alpha * log(beta) - lgamma(alpha)
+        for u in range(states):
+            at = u * card * (card + 1)
             after = log(beta + table[at + x])
             for y in range(card):
-                if possible[x, y]:
+                if priors.possible[i, x, y]:
                     moves = table[at + card + x * card + y]
                     total += base + lgamma(alpha + moves) - (alpha + moves) * after
     return total
