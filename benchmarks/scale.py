@@ -1,4 +1,4 @@
-"""Many nodes: whole fits from noisy, incomplete data, and the pass over all pairs against the bare products it needs.
+"""Many nodes: whole fits from noisy, incomplete data.
 
 `python benchmarks/run.py scale` on a processor (CTBNLEARN_LARGE=1 adds N=1000); `python benchmarks/scale.py gpu` where
 there is an accelerator, with numpy, scipy, scikit-learn and jax alone. Table: results/scale.csv, plot: scale.svg.
@@ -63,59 +63,6 @@ def measured(learner: Any, n: int, trajectories: int, truth: int) -> dict[str, A
     }
 
 
-def scoring_pass(n: int, trajectories: int) -> dict[str, Any]:
-    """Time of one pass over all pairs, warm, against full single-precision products of the same shapes."""
-    import jax
-    import jax.numpy as jnp
-
-    from ctbnlearn.inference.contract import Effort, PathRates
-    from ctbnlearn.inference.engine import PathEngine, default_step
-    from ctbnlearn.learn.decoupled import fit_decoupled
-    from ctbnlearn.structure.all_pairs import AllPairs
-    from ctbnlearn.structure.problem import EdgeRules, Scoring
-
-    _, obs = problem(n, trajectories, 2)
-    rates, mean = fit_decoupled(obs, [None] * n)
-    engine = PathEngine(obs, default_step([float(r.sum(1).max()) for r in rates]), padding=(4, 16))
-    flat = [r[None] for r in rates]
-    path_rates = PathRates([2] * n, [()] * n, flat, flat, [np.full(2, 0.5)] * n)
-    _, paths = engine.update(path_rates, Effort(1.0, 1))
-    rules = EdgeRules.build(obs.names, 2, None, None, None)
-    pairs = AllPairs([2] * n, rules, Scoring(), mean, [None] * n, "float32", engine.device)
-    rows = list(engine.rows(paths))
-    spent = []
-    for _ in range(2):
-        began = time.perf_counter()
-        pairs.run(rows, engine.padded(path_rates).tilt)
-        spent.append(time.perf_counter() - began)
-    n_rows = sum(len(r.dt) for r in rows)
-    z = np.random.default_rng(0).random((n_rows, n), dtype=np.float32)
-    weight = z[:, :1].copy()
-    repeats = max(3, min(100, 2000 // n))
-    if engine.device.kind == "cpu":
-        products: Any = lambda: (z * weight).T @ z  # noqa: E731
-    else:
-        with engine.device.here():
-            on, scale = jnp.asarray(z), jnp.asarray(weight)
-            bare = jax.jit(lambda a, w: jnp.matmul((a * w).T, a, precision="highest"))
-        products = lambda: bare(on, scale).block_until_ready()  # noqa: E731
-    products()
-    began = time.perf_counter()
-    for _ in range(repeats):
-        products()
-    one = (time.perf_counter() - began) / repeats
-    needed = 3 * n  # time in one state and two transitions of every node
-    return {
-        "nodes": n,
-        "rows": n_rows,
-        "pass_s": min(spent),
-        "products_s": one * needed,
-        "ratio": min(spent) / (one * needed),
-        "bare_tflops": 2e-12 * n_rows * n * n / one,
-        "pass_tflops": 2e-12 * n_rows * n * n * needed / min(spent),
-    }
-
-
 def apart(*arguments: Any) -> dict[str, Any]:
     """Run one case in a process of its own."""
     command = [sys.executable, "-W", "ignore", __file__, *map(str, arguments)]
@@ -165,10 +112,6 @@ def rows() -> Iterator[Row]:
                 yield f"{what} (AUPR {got['aupr']:.3f})", seconds(got["seconds"]), "", ""
             else:
                 yield what, f"fails: {got['error']}", "", ""
-    for n in (100, 300):
-        got = apart("pass", n, 100)
-        what = f"one pass over all pairs, N={n}, {got['rows']} rows"
-        yield what, seconds(got["pass_s"]), f"x{got['ratio']:.2g}", "time of the bare products, at most x2.5"
     pair = [apart("fit", 50, 200, 3, k) for k in (2, 3)]
     for k, got in zip((2, 3), pair):
         ratio = f"x{got['fit_s'] / pair[0]['fit_s']:.2g}" if k == 3 else ""
@@ -211,7 +154,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     kind, *numbers = sys.argv[1:]
     if kind == "gpu":
-        for job in (("pass", 300, 100), ("fit", 300, 100), ("pass", 1000, 200), ("fit", 1000, 200)):
+        for job in (("fit", 300, 100), ("fit", 1000, 200)):
             print(json.dumps(apart(*job)), flush=True)
     else:
-        print(json.dumps({"fit": whole_fit, "pass": scoring_pass, "sem": structural_em}[kind](*map(int, numbers))))
+        print(json.dumps({"fit": whole_fit, "sem": structural_em}[kind](*map(int, numbers))))

@@ -78,7 +78,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         often between observations and chains agree late or get stuck; mixture weights need star.
         The objects hold the settings of a method, such as `Sampling(chains=8)`.
     rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
-        Gamma prior of every single rate. "auto": shape 1, with the mean at the node's overall rate. "shared" (complete
+        Gamma prior of every single rate. "auto": shape 1, with the mean of rates out of a state where the node by
+        itself has it: as if one transition more had been seen, in the time that it usually takes. "shared" (complete
         data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent per node on average; "flat":
