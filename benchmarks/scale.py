@@ -20,7 +20,6 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "src")]
 
-import numpy as np  # noqa: E402
 from timing import Row, seconds  # noqa: E402
 
 import ctbnlearn as cl  # noqa: E402
