@@ -103,6 +103,25 @@ def three_states(horizon: float, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     return net, cl.observe(paths, n_times=10, noise=cl.LabelNoise(0.02), rng=seed + 2)
 
 
+def uneven(units: int, looks: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """Five variables of two and three states that are rare or left soon: rates from 0.03 to 3 and beyond.
+
+    What a variable does by itself is drawn over two orders of magnitude, what parents do to it about a factor of three
+    up or down. So many looks at random times within ten units of time, a fifth of the values missing.
+    """
+    rng = np.random.default_rng([units, looks, seed])
+    graph = cl.random_network(5, 2, n_states=rng.integers(2, 4, 5).tolist(), dynamics="random", rng=rng)
+    parents = {name: [graph.names[j] for j in graph.parents[i]] for i, name in enumerate(graph.names)}
+    rates = {}
+    for i, name in enumerate(graph.names):
+        own = np.exp(rng.uniform(np.log(0.03), np.log(3.0), graph.cims[i].shape[1:]))
+        table = own * np.exp(rng.normal(0.0, 1.1, graph.cims[i].shape)) * ~np.eye(len(own), dtype=bool)
+        rates[name] = table - table.sum(-1, keepdims=True) * np.eye(len(own))
+    net = cl.CTBN(graph.variables, parents, rates)
+    paths = cl.simulate(net, units, horizon=10.0, rng=seed + 1)
+    return net, cl.observe(paths, n_times=looks, noise=cl.LabelNoise(0.01), missing=0.2, rng=seed + 2)
+
+
 def clamped(n: int, units: int, seed: int, how: str) -> tuple[cl.CTBN, cl.Observations]:
     """One variable set to a state drawn at random in the later half of the time of a random half of the units.
 
@@ -212,6 +231,9 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
         for how in ("known", "learned")
     },
     "three_states": [(three_states, (h, s), {"max_parents": 2}) for h in (1.0, 2.0, 4.0) for s in range(30, 70, 10)],
+    "uneven": [
+        (uneven, (b, k, s), {"max_parents": 2}) for b in (100, 400) for k in (20, 60) for s in range(10, 50, 10)
+    ],
     "independent": [(independent, (n, 100, s), {"max_parents": 2}) for n in (5, 10) for s in range(10, 60, 10)],
     "held_out": [(gaps, (6, 300, s, 0.6, d), {"max_parents": 2}) for d in (0.2, 0.5, 1.0) for s in (10, 20, 30)],
     "held_out_three": [(three_states, (h, s), {"max_parents": 2}) for h in (2.0, 4.0) for s in (30, 40)],
