@@ -43,3 +43,20 @@ def test_short_illnesses_are_found_to_be_short_and_what_brings_them(truth, paths
     off = ~np.eye(2, dtype=bool)
     assert ((low <= truth.cims[1]) & (truth.cims[1] <= high))[:, off].all()
     assert table.mean[:, 1, 0] == pytest.approx(8.0, rel=0.35)
+
+
+def test_rates_that_looks_are_too_rare_for_are_named():
+    """One variable follows another within a twentieth of a year and is looked at every ten months."""
+
+    def pair(up, down):
+        return [[-up, up], [down, -down]]
+
+    rates = {"x": [pair(0.5, 0.5)], "y": [pair(0.2, 20), pair(20, 0.2)], "z": [pair(0.2, 0.9), pair(0.9, 0.2)]}
+    rates = {name: np.array(table) for name, table in rates.items()}
+    network = cl.CTBN(dict.fromkeys(rates, (0, 1)), {"y": ["x"], "z": ["y"]}, rates)
+    obs = cl.observe(cl.simulate(network, 200, horizon=10.0, rng=1), n_times=12, rng=3)
+    learner = cl.StructureLearner(2, inference="blocks").fit(obs)
+    (doubt,) = learner.result_.manifest["warnings"]
+    assert "y = 0 (0." in doubt
+    assert "y = 1 (0." in doubt
+    assert "z" not in doubt.split(":")[1].split("(mean")[0]

@@ -28,6 +28,7 @@ from ctbnlearn.structure.prior import ProjectedPrior
 
 STILL = 10  # trajectories in which a variable that never moves is constant, and not just seldom seen
 APART = 0.25  # disagreement of chains on an edge that is told
+FLEETING = 3.0  # times that a state would be left in a gap, above which it hardly shows how soon it is
 
 
 def describe(data: Data) -> dict[str, Any]:
@@ -178,6 +179,16 @@ def moves_per_gap(result: Result, data: Mapping[str, Any]) -> dict[str, float]:
     return {name: m / max(n, 1) for name, m, n in zip(result.names, jumps, seen) if np.isfinite(m)}
 
 
+def fleeting_states(result: Result, data: Mapping[str, Any]) -> list[str]:
+    """States that are left, under some states of the parents, much sooner than they are looked at again."""
+    out = []
+    for v, tables, seen in zip(result.network.variables, result.rate_tables, data.get("values_per_variable", [])):
+        if tables and seen:
+            exits = tables[0].mean.sum(-1).max(0) * data["total_time"] / seen  # in a gap, by state
+            out += [f"{v.name} = {v.states[x]} ({1 / exits[x]:.2g})" for x in np.flatnonzero(exits > FLEETING)]
+    return out
+
+
 def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None) -> list[str]:
     """What a reader should know before trusting the result, in words."""
     out = []
@@ -239,6 +250,13 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         out.append(
             f"Too few observations of {some(starved)} (moves expected between two of them): which of two variables "
             "moved first is barely in the data, so that rates, and directions of edges from and to it, are uncertain."
+        )
+    fleeting = fleeting_states(result, data)
+    if fleeting:
+        out.append(
+            f"Left sooner than they could be seen, in some states of the parents: {some(fleeting)} (mean stay, as a "
+            "share of the time between two observations). How soon rests on the prior more than on the data: read "
+            'such rates as "at once", and their intervals as too narrow.'
         )
     return out
 
