@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.learn.block_search import Screen
 from ctbnlearn.model.graph import as_adjacency
 from oracles.graph_posterior import edge_posterior
 
@@ -185,3 +186,18 @@ def test_learned_levels_are_those_of_variables_alone():
     np.testing.assert_allclose(found.edge_probabilities_, known.edge_probabilities_, atol=0.1)
     means = [row["estimate"] for row in found.noise_parameters_ if row["parameter"] == "mean"]
     np.testing.assert_allclose(means, [-1.0, 1.0] * 4, atol=0.1)
+
+
+def test_candidates_never_looked_at_are_told_apart_by_their_rough_scores():
+    gains = np.full((6, 6), -np.inf)
+    gains[[1, 2], 0] = 3.0, -7.0
+    rough = np.zeros((6, 6))
+    rough[3:, 0] = 1.0, 5.0, 0.5
+    found = Screen(gains, rough).left_out(0, np.arange(1, 6))
+    assert found[:2].tolist() == [-4.0, -7.0]  # never large, as others explained the variable better
+    assert np.argsort(found[2:]).tolist() == [2, 0, 1]
+    assert np.exp(found[2:]).sum() == pytest.approx(3 * np.exp(-7.0))
+    assert found[3] - found[2] == pytest.approx(2.0)
+    nothing = Screen(np.full((6, 6), -np.inf), rough).left_out(0, np.arange(3, 6))
+    assert nothing.max() == -4.0
+    assert Screen(gains, rough).left_out(0, np.arange(0)).size == 0

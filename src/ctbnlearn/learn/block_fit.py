@@ -71,7 +71,7 @@ class BlockFitter:
     start : list of (S,)
         Initial distribution of every variable.
     learn_start
-        Whether to estimate it, jointly for a block.
+        Whether to estimate that of a block, with everyone driving everyone.
     possible : list of (S, S)
         Transitions that can happen.
     rules, scoring
@@ -89,6 +89,7 @@ class BlockFitter:
     _priors: dict[tuple[int, tuple[int, ...]], tuple[float, FloatArray]] = field(default_factory=dict)
     _structure_priors: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _first: dict[tuple[int, ...], tuple[BoolArray, FloatArray]] = field(default_factory=dict)
+    _starts: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
 
     def shape(self, members: Sequence[int]) -> tuple[int, ...]:
         """Numbers of states of a block's members."""
@@ -163,6 +164,14 @@ class BlockFitter:
             joint = np.outer(joint, self.start[j]).reshape(-1)
         return joint
 
+    def block_start(self, members: tuple[int, ...]) -> FloatArray:
+        """Initial distribution with everyone driving everyone, (S,), under which all networks of a block are compared.
+
+        Learned anew with each of them, step by step beside the rates, it was left off by several nats, for some by more
+        than for others.
+        """
+        return self._starts[members] if members in self._starts else self.first_start(members)
+
     def full(self, blocks: Sequence[tuple[int, ...]]) -> list[Quadratic]:
         """The log evidence of full blocks near its top."""
         out: dict[int, Quadratic] = {}
@@ -171,7 +180,8 @@ class BlockFitter:
             sets = tuple(tuple(k for k in everyone if k != j) for j in everyone)
             batch = _Batch(self, [Network(blocks[k], sets) for k in some], None)
             top = maximise(batch.evaluate, batch.first, gain=0.5)  # the quadratic knows what is left
-            batch.freeze()
+            batch.learn_start = False
+            self._starts.update((blocks[k], own) for k, own in zip(some, batch.start))
             information = batch.score_products(top.point)
             _shrink(information, self.evidence.n_trajectories)
             prior = batch.log_prior(np.arange(len(some)), top.point)
@@ -201,7 +211,6 @@ class BlockFitter:
         for some in self._alike(networks):
             batch = _Batch(self, [networks[k] for k in some], [start[k] for k in some])
             top = maximise(batch.evaluate, batch.first, gain=0.2)
-            batch.freeze()
             information, lacking = batch.information(top.point)
             for n, k in enumerate(some):
                 there = batch.there[n]
@@ -217,7 +226,10 @@ class BlockFitter:
 
 
 class _Batch:
-    """Networks of equal shape as maximisations over the logarithms of rates, one a group."""
+    """Networks of equal shape as maximisations over the logarithms of rates, one a group, from some of these.
+
+    Full blocks start from the rates of variables alone, and learn the initial distribution along with them.
+    """
 
     def __init__(self, fitter: BlockFitter, networks: Sequence[Network], start: Sequence[FloatArray] | None) -> None:
         self.fitter = fitter
@@ -237,12 +249,9 @@ class _Batch:
         for k, own in enumerate(start or ()):
             self.first[k, : len(own)] = own
         self.first = np.clip(self.first, self.base - FARTHEST, self.base + FARTHEST)
-        self.start = np.stack([fitter.first_start(network.members) for network in networks])
-        self.alone_start, self.learn_start = self.start.copy(), fitter.learn_start
-
-    def freeze(self) -> None:
-        """Keep the initial distributions as they are."""
-        self.learn_start = False
+        begin = fitter.first_start if start is None else fitter.block_start
+        self.start = np.stack([begin(network.members) for network in networks])
+        self.first_start, self.learn_start = self.start.copy(), fitter.learn_start and start is None
 
     def rates(self, some: IntArray, point: FloatArray) -> FloatArray:
         """Rates of the full block, (n, k, S)."""
@@ -275,7 +284,7 @@ class _Batch:
         prior = self.log_prior(some, point)
         gradient = flow - self.gather(some, rates * found.dwell[:, None]) + prior.gradient
         if self.learn_start:
-            self.start[some] = (found.starts + STARTS * self.alone_start[some]) / (data.n_trajectories + STARTS)
+            self.start[some] = (found.starts + STARTS * self.first_start[some]) / (data.n_trajectories + STARTS)
             self.start[some] /= self.start[some].sum(1, keepdims=True)
         there = self.there[some]
         curvature = np.where(there, flow + np.maximum(prior.curvature, 0.5), 1.0)

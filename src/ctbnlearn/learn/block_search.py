@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from ctbnlearn.arrays import FloatArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.learn.block_fit import BlockFitter, Fit
 from ctbnlearn.learn.block_judge import Parents, Weighed, judge
@@ -30,6 +30,7 @@ MOST_FITTED = 6  # sets of a variable that are
 FEW = 640  # trajectories up to which the full block misjudges sets, and all up to
 CLOSE_IF_FEW = 14.0  # nats behind are fitted
 LEAST_GAIN = -4.0  # log odds of its pair above which a candidate left out joins a block
+MOST_ODDS = -4.0  # log odds that a candidate which never was in a block gets at most
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,26 @@ class Screen:
     ----------
     gains : (n, n)
         Log odds of every edge on the chain of its pair; -inf where it was not looked at.
+    rough : (n, n)
+        Scores of all edges by products; zero where all pairs were looked at.
     """
 
     gains: FloatArray
+    rough: FloatArray
+
+    def left_out(self, node: int, candidates: IntArray) -> FloatArray:
+        """Log odds of candidates, of which some were never looked at.
+
+        These share what as many of the least promising pairs would have, by their scores: half a score is about what an
+        edge would add to the log likelihood.
+        """
+        gains, looked = self.gains[candidates, node], self.gains[np.isfinite(self.gains[:, node]), node]
+        unseen = ~np.isfinite(gains)
+        scores = 0.5 * self.rough[candidates[unseen], node]
+        if scores.size:
+            share = scores - np.logaddexp.reduce(scores) + np.log(scores.size)
+            gains[unseen] = looked.min(initial=MOST_ODDS) + share
+        return np.minimum(gains, MOST_ODDS)
 
     def ranked(self, node: int) -> list[int]:
         """Candidates that were looked at, most promising first."""
@@ -100,20 +118,21 @@ def screen(fitter: BlockFitter, say: Callable[[str], None]) -> Screen:
     """Look at the pairs of every variable with its most promising candidates."""
     rules, n = fitter.rules, len(fitter.cards)
     pairs = {(min(i, j), max(i, j)) for i in range(n) for j in rules.allowed[i]}
+    rough = np.zeros((n, n))
     if any(len(a) > SHORTLIST for a in rules.allowed):
         rough = product_scores(fitter)
-        rough = np.maximum(rough, rough.T)
+        either = np.maximum(rough, rough.T)
         kept = {
             (min(i, j), max(i, j))
             for i in range(n)
-            for j in (*sorted(rules.allowed[i], key=lambda j: -rough[j, i])[:SHORTLIST], *rules.required[i])
+            for j in (*sorted(rules.allowed[i], key=lambda j: -either[j, i])[:SHORTLIST], *rules.required[i])
         }
         pairs &= kept
     say(f"exact chains of {len(pairs)} pairs of variables")
     gains = pair_gains(fitter, sorted(pairs))
     for i, needed in enumerate(rules.required):
         gains[list(needed), i] = np.inf
-    return Screen(gains)
+    return Screen(gains, rough)
 
 
 def choose_members(fitter: BlockFitter, node: int, wanted: Sequence[int], most: int, states: int) -> tuple[int, ...]:

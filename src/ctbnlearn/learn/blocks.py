@@ -31,7 +31,6 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 MOST_LISTED = 64  # parent sets of a node
 DRAWS = 400  # of the rates of a set
-MOST_ODDS = -4.0  # log odds that a candidate which never was in a block gets at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +197,8 @@ def weigh(
 ) -> tuple[list[ParentSets], list[FloatArray], FloatArray]:
     """Heaviest sets of every node with their weights, and probabilities of all edges.
 
-    A candidate that never was in a block joins the sets found with the odds that its pair gave it, or the least of
-    those that were looked at, but no large ones: others explained the variable better.
+    A candidate that never was in a block joins the sets found with the odds that its pair gave it, or those of
+    `Screen.left_out`, but no large ones: others explained the variable better.
     """
     n, rules = len(nodes), fitter.rules
     edges, sets, weights = np.zeros((n, n)), [], []
@@ -207,8 +206,7 @@ def weigh(
         order = sorted(own.weighed, key=lambda m: (-own.weighed[m].log_weight, m))
         share = np.exp([own.weighed[m].log_weight - own.weighed[order[0]].log_weight for m in order])
         rest = np.array([j for j in rules.allowed[i] if j not in own.tried], np.int64)
-        gains, looked = found.gains[rest, i], found.gains[np.isfinite(found.gains[:, i]), i]
-        odds = np.exp(np.minimum(np.where(np.isfinite(gains), gains, looked.min(initial=MOST_ODDS)), MOST_ODDS))
+        odds = np.exp(found.left_out(i, rest))
         open_to_more = share * [len(m) < rules.limit(i) for m in order]  # weight of the sets that one more may join
         total = share.sum() + open_to_more.sum() * odds.sum()
         edges[rest, i] = open_to_more.sum() * odds / total
@@ -282,7 +280,12 @@ def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) ->
                 sets[-1] += [len(fit.log_rates), fit.log_evidence, fit.settled]
                 numbers += [fit.log_rates, fit.moves, fit.covariance.reshape(-1)]
         listed.append({"tried": sorted(own.tried), "sets": sets})
-    arrays = {"gains": found.gains, "numbers": np.concatenate(numbers), "gained": np.array(gained)}
+    arrays = {
+        "gains": found.gains,
+        "rough": found.rough,
+        "numbers": np.concatenate(numbers),
+        "gained": np.array(gained),
+    }
     return Saved(arrays, 0, len(gained), {"nodes": listed})
 
 
@@ -305,7 +308,7 @@ def unpack(saved: Saved) -> tuple[Screen, list[NodeSearch], list[float]]:
                 one = one._replace(fit=Fit(value, take(p), take(p), take(p * p).reshape(p, p), settled))
             known[tuple(m)] = one
         nodes.append(NodeSearch(known, frozenset(entry["tried"])))
-    return Screen(saved.arrays["gains"]), nodes, saved.arrays["gained"].tolist()
+    return Screen(saved.arrays["gains"], saved.arrays["rough"]), nodes, saved.arrays["gained"].tolist()
 
 
 def _gain(own: NodeSearch) -> float:

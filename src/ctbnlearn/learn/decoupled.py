@@ -24,7 +24,7 @@ LONGEST_CELL = 8.0  # typical gaps
 
 
 def fit_decoupled(
-    obs: Incomplete, possible: Sequence[BoolArray | None], shards: BlockShards | None = None, *, gain: float = 0.05
+    obs: Incomplete, possible: Sequence[BoolArray | None], shards: BlockShards | None = None, *, gain: float = 1e-3
 ) -> list[FloatArray]:
     """Rates (S, S) of every node alone; the prior of each is Gamma(1, typical gap).
 
