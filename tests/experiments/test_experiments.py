@@ -330,6 +330,14 @@ def test_panel_draws_persons_and_finds_what_never_changes(tmp_path):
         panel.read_panel(file)
 
 
+def test_panel_learners_of_the_whole_plan_can_be_made():
+    """Tests run the quick one, which has no time grid of its own."""
+    for weights in panel.WEIGHTS:
+        learner = panel.estimator(weights, False, ["sex"])
+        assert learner.exogenous == ["sex"]
+        assert weights == "posterior" or learner.inference.step == panel.STEP
+
+
 def test_panel_distance_counts_edges_that_differ():
     def edges(persons, draw, *probabilities):
         return [

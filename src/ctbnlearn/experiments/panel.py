@@ -25,6 +25,8 @@ from ctbnlearn.experiments.rows import Cell, Row, Tables, difference, group, mea
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ctbnlearn.learn.learner import StructureLearner
+
 UNIT, TIME = "id", "t"
 NOT_VARIABLES = (UNIT, TIME, "year", "wave")
 PERSONS = (50, 100, 200, 400, 600)
@@ -81,6 +83,14 @@ def choose(table: pa.Table, persons: int, draw: int) -> pa.Table:
     return table.filter(pc.is_in(table[UNIT], value_set=wanted))
 
 
+def estimator(weights: str, quick: bool, still: list[str]) -> StructureLearner:
+    """What learns; variables that are `still` are driven by nothing."""
+    settings: dict[str, Any] = {"exogenous": still, "transitions": {name: [] for name in still}} if still else {}
+    if weights == "mixture" and not quick:
+        settings["step"] = STEP
+    return protocol.learner(weights, MAX_PARENTS, quick, **settings)
+
+
 def run(cell: Cell, options: Options) -> Tables:
     """Learn from one draw of persons."""
     assert options.data is not None
@@ -99,10 +109,7 @@ def run(cell: Cell, options: Options) -> Tables:
         sort=True,
         allow_unseen=True,
     )
-    fixed: dict[str, Any] = {"exogenous": still, "transitions": {name: [] for name in still}} if still else {}
-    if not cell["quick"]:
-        fixed["step"] = STEP
-    learner = protocol.learner(cell["weights"], MAX_PARENTS, cell["quick"], **fixed).fit(obs)
+    learner = estimator(cell["weights"], cell["quick"], still).fit(obs)
     probability = learner.edge_probabilities_
     where = {key: cell[key] for key in ("persons", "draw", "weights")}
     edges = [
