@@ -47,6 +47,15 @@ def test_few_trajectories_may_take_longer(obs, monkeypatch):
     assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
 
 
+def test_blocks_for_few_trajectories_of_many_variables(obs, monkeypatch):
+    few = obs.select(range(choice.FEW - 1))
+    monkeypatch.setattr(choice, "MOST_IF_FEW", len(obs.variables) - 1)
+    assert isinstance(choice.choose_method(few), cl.Blocks)
+    assert isinstance(choice.choose_method(obs), cl.Sampling)
+    table = pa.table({"trajectory": [0], "start": [0.5], "end": [1.0], "variable": ["x1"]})
+    assert isinstance(choice.choose_method(few.with_interventions(table, "trajectory")), cl.Sampling)
+
+
 def test_sampling_where_only_it_can_answer(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
     measured = cl.GaussianNoise(n_states=2)  # starts from the values
