@@ -22,9 +22,9 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 SCORED = 6  # trajectories per parameter from which on products of scores stand for the Hessian
 STEP = 0.02  # of logarithms of rates, for differences of the gradient
 TOGETHER = 128  # such differences taken side by side
-Tables = Mapping[int, FloatArray] | Sequence[FloatArray] | Sequence[BoolArray]  # (S, S) per variable
 FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
 STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
+Tables = Mapping[int, FloatArray] | Sequence[FloatArray] | Sequence[BoolArray]  # (S, S) per variable
 
 
 class Network(NamedTuple):
