@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from ctbnlearn.errors import DataError, ExecutionError, ParameterError
-from ctbnlearn.execute import cluster, limits, scratch, workers
+from ctbnlearn.execute import cluster, limits, local, scratch, workers
 from ctbnlearn.execute.cluster import connect
 from ctbnlearn.execute.executors import as_workers
 from ctbnlearn.execute.local import Processes, Threads
@@ -44,6 +45,18 @@ def die(x):
     if x == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return x
+
+
+def die_while_writing(marker):
+    """The first time, end in the middle of a result, as a process does that is killed there."""
+    if Path(marker).exists():
+        return "done"
+    Path(marker).touch()
+    frame = sys._getframe()
+    while "result_queue" not in frame.f_locals:
+        frame = frame.f_back
+    frame.f_locals["result_queue"]._writer._send(struct.pack("!i", 1000) + b"some of it")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def starve(x):
@@ -188,6 +201,15 @@ def test_processes_end_with_the_one_that_started_them(tmp_path):
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+def test_a_worker_that_is_killed_while_it_writes_a_result(tmp_path, monkeypatch):
+    """The pool would wait for the rest of it."""
+    monkeypatch.setattr(local, "LOOK", 0.2)
+    who = Processes(2)
+    assert who.map(die_while_writing, [(str(tmp_path / "begun"),)], names(1)) == ["done"]
+    assert who.map(square, [(3,)], names(1)) == [9]
+    who.close()
 
 
 def test_work_that_kills_its_worker_every_time_is_named(monkeypatch):

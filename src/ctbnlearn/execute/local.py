@@ -6,6 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from multiprocessing.connection import wait
 from threading import Lock, Thread
 from typing import Any, final
@@ -15,6 +16,8 @@ from ctbnlearn.errors import ExecutionError
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.limits import limit_threads, share
 from ctbnlearn.execute.workers import GO_ON, LostError, Workers, call
+
+LOOK = 2.0  # seconds after which to look whether the processes that work are still there
 
 
 class OnThisMachine(Workers):
@@ -144,20 +147,24 @@ class Processes(OnThisMachine):
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(share(self.count),))
 
-    def _start(self, function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Future[Any] | None, int]:
+    def _start(
+        self, function: Callable[..., Any], arguments: Sequence[Any]
+    ) -> tuple[Future[Any] | None, ProcessPoolExecutor, int]:
         pool, generation = self._pool, self._generation
         try:
-            return pool.submit(call, function, None, *arguments), generation
+            return pool.submit(call, function, None, *arguments), pool, generation
         except BrokenExecutor:  # between two looks at it
-            return None, generation
+            return None, pool, generation
         except RuntimeError:  # another thread has just put a new one in its place
-            return None, generation
+            return None, pool, generation
 
     def _finish(self, future: Any) -> Any:
-        work, generation = future
+        work, pool, generation = future
         try:
             if work is None:
                 raise BrokenExecutor
+            while not wait_for([work], LOOK).done:
+                _free(pool)
             return work.result()
         except (BrokenExecutor, CancelledError):
             with self._lock:
@@ -183,6 +190,19 @@ class Processes(OnThisMachine):
         for process in running:
             process.terminate()
         super().close()
+
+
+def _free(pool: ProcessPoolExecutor) -> None:
+    """Let a pool find that it is broken, where a process ended while it wrote a result.
+
+    The pool then waits for the rest of that result, and for ever: it holds the other end of the pipe open itself.
+    """
+    running = list((pool._processes or {}).values())
+    if any(process.exitcode is not None for process in running):
+        for process in running:
+            process.kill()
+        results: Any = pool._result_queue
+        results._writer.close()
 
 
 @final
