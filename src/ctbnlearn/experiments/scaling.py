@@ -100,7 +100,7 @@ def draw(tables: Tables) -> Figure:
     axes[1].set_ylim(0, 1.02)
     labels(axes[0], "nodes", "seconds a fit")
     labels(axes[1], "nodes", "AUPR")
-    legend(axes[0], loc="upper left")
+    legend(axes[0], loc="lower right")
     return figure
 
 
