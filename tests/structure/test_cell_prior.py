@@ -81,6 +81,10 @@ def test_mean_rates_are_positive_where_nothing_happened():
     np.testing.assert_allclose(found[[0, 1], [1, 0]], [1 / 9, 1 / 3])  # one move in the whole time, and one more
 
 
+def test_mean_rates_are_finite_where_a_stay_took_no_time():
+    assert np.isfinite(mean_rates(np.array([5.0, 0.0]), np.array([[0.0, 1.0], [1.0, 0.0]]))).all()
+
+
 def test_mean_rates_of_a_state_that_is_rare_and_left_soon_are_its_own():
     """A hundred stays of a twelfth of a year each, once in a hundred years: the usual rate is one in fifty years."""
     dwell, moves = np.array([9_990.0, 8.3, 0.0]), np.array([[0, 100.0, 0], [100.0, 0, 0], [0, 0, 0]])

@@ -106,7 +106,7 @@ def mean_rates(dwell: NumberArray, transitions: NumberArray) -> Floats:
     moves, time = transitions.sum(1), float(dwell.sum())
     usual = targets * time / max(float(moves.sum()), 1.0) if time > 0 else 1.0  # per target
     lacking = np.maximum(1.0 - moves, 0.0)
-    extra = (targets * dwell + lacking * usual) / (moves + lacking)
+    extra = np.maximum((targets * dwell + lacking * usual) / (moves + lacking), 1e-9 * usual)
     out: Floats = (transitions + 1.0) / (dwell + extra)[:, None]
     return out
 
