@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.learn.block_fit import BlockFitter
 from ctbnlearn.learn.block_search import Screen
 from ctbnlearn.model.graph import as_adjacency
-from oracles.graph_posterior import edge_posterior
+from oracles import graph_posterior
 
 
 def example(n, n_trajectories, seed=1, horizon=4.0, **more):
@@ -27,7 +28,8 @@ def learn(obs, **more):
     return cl.StructureLearner(**{"max_parents": 2, "inference": "blocks", **more}).fit(obs)
 
 
-def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs():
+@pytest.mark.parametrize("prior", ["gamma", "pushed"])
+def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs(monkeypatch, prior):
     """Every graph of three nodes, rates drawn from the prior; few data, so Laplace's method is off by a little."""
     rng = np.random.default_rng(5)
     network = cl.random_network(3, 2, coupling=1.0, rng=3)
@@ -36,10 +38,15 @@ def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs():
     states = paths.lookup(np.repeat(np.arange(6), 5), np.tile(times, 6)).reshape(6, 5, 3)
     states = np.where(rng.random(states.shape) < 0.1, 1 - states, states)
     likelihood = np.where(states[..., None] == np.arange(2), 0.9, 0.1)
-    brute = edge_posterior(likelihood, 0.8, 2.0, 2.0, 20000, rng)
+    if prior == "gamma":
+        rates, given = graph_posterior.gamma_rates(2.0, 2.0), (2.0, 2.0)
+    else:
+        rates, given = graph_posterior.pushed_rates(0.5), "pushed"
+        monkeypatch.setattr(BlockFitter, "prior", lambda *_: (1.0, np.full(2, 2.0)))  # not centred by the data
+    brute = graph_posterior.edge_posterior(likelihood, 0.8, rates, 20000, rng)
     tables = [[likelihood[b, :, i] for i in range(3)] for b in range(6)]
     obs = cl.Observations.from_likelihoods([times] * 6, tables, network.variables)
-    found = learn(obs, rate_prior=(2.0, 2.0), structure_prior="size", initial_distribution="uniform")
+    found = learn(obs, rate_prior=given, structure_prior="size", initial_distribution="uniform")
     off = ~np.eye(3, dtype=bool)
     assert brute.std(0).max() / np.sqrt(len(brute)) < 0.03  # what brute force knows
     assert np.ptp(brute.mean(0)[off]) > 0.1  # there is something to be right about

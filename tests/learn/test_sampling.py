@@ -56,7 +56,8 @@ def same(learner, expected):
 
 
 # the right answer -----------------------------------------------------------------------------------------------------
-def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch):
+@pytest.mark.parametrize("prior", ["gamma", "pushed"])
+def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch, prior):
     """Every graph of three nodes, rates drawn from the prior, matrix exponentials; no code in common."""
     net = cl.random_network(3, 2, coupling=1.0, rng=3)
     times = 0.8 * np.arange(5)
@@ -65,15 +66,20 @@ def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch
     rng = np.random.default_rng(5)
     states = np.where(rng.random(states.shape) < 0.1, 1 - states, states)
     likelihood = np.where(states[..., None] == np.arange(2), 0.9, 0.1)  # (trajectories, times, nodes, states)
+    if prior == "gamma":
+        rates, given = graph_posterior.gamma_rates(2.0, 2.0), (2.0, 2.0)
+    else:
+        rates, given = graph_posterior.pushed_rates(0.5), "pushed"
+        monkeypatch.setattr(sampling, "centre_prior", lambda priors, *_: priors.rate.fill(2.0))  # not from the data
     oracle = np.concatenate(
-        [graph_posterior.edge_posterior(likelihood, 0.8, 2.0, 2.0, 2500, rng).mean(0)[None] for _ in range(10)]
+        [graph_posterior.edge_posterior(likelihood, 0.8, rates, 2500, rng).mean(0)[None] for _ in range(10)]
     )
     tables = [[likelihood[b, :, i] for i in range(3)] for b in range(6)]
     obs = cl.Observations.from_likelihoods([times] * 6, tables, net.variables)
     found = means_by_chain(monkeypatch)
     learner = cl.StructureLearner(
         2,
-        rate_prior=(2.0, 2.0),
+        rate_prior=given,
         structure_prior="size",
         initial_distribution="uniform",
         inference=cl.Sampling(chains=8, sweeps=3000, agreement=1e-9),

@@ -30,10 +30,49 @@ def all_sets(n, node, most):
     return [m for k in range(most + 1) for m in combinations(others, k)]
 
 
-def edge_posterior(likelihoods, gap, shape, rate, draws, rng, most=2):
+def gamma_rates(shape, rate):
+    """Draws of all rates from one Gamma prior."""
+    return lambda rng, sizes: [[rng.gamma(shape, 1 / rate, size) for size in own] for own in sizes]
+
+
+def pushed_rates(mean):
+    """Draws (draws, U, from) of rates that are exponential of a given mean, or pushed towards a state by the parents.
+
+    Per draw one share of nodes with parents that are pushed, uniform; per such node and parent state a push, even among
+    five but such that every parent makes a difference, of 8 imaginary transitions to either state.
+    """
+
+    def push(rng, draws, states):
+        while True:
+            t = rng.choice([-1.6, -0.8, 0.0, 0.8, 1.6], (4 * draws, states))
+            grid = t.reshape(-1, *[2] * (states.bit_length() - 1))
+            axes = range(1, grid.ndim)
+            matter = [(np.diff(grid, axis=a) != 0).reshape(len(t), -1).any(1) for a in axes]
+            t = t[np.all(matter, axis=0)] if matter else t
+            if len(t) >= draws:
+                return t[:draws]
+
+    def draw(rng, sizes):
+        share = rng.random(sizes[0][0][0])
+        out = []
+        for own in sizes:
+            out.append([])
+            for draws, states, _ in own:
+                t = push(rng, draws, states)
+                pushed = rng.gamma(8.0, 1 / 8, (draws, states, 2)) * mean * np.exp(np.stack([t, -t], -1))
+                free = rng.exponential(mean, (draws, states, 2))
+                kind = (rng.random(draws) < share) & (states > 1)
+                out[-1].append(np.where(kind[:, None, None], pushed, free))
+        return out
+
+    return draw
+
+
+def edge_posterior(likelihoods, gap, prior_rates, draws, rng, most=2):
     """Edge probabilities (batches, n, n) for binary nodes, uniform start, prior uniform over sizes, then sets.
 
-    likelihoods: (trajectories, times, n, 2).
+    likelihoods: (trajectories, times, n, 2). prior_rates: from a generator and, per node and set, (draws, U, 2), to
+    draws of such sizes: rates out of every state.
     """
     n = likelihoods.shape[2]
     states = np.array(list(product((0, 1), repeat=n)))
@@ -41,7 +80,7 @@ def edge_posterior(likelihoods, gap, shape, rate, draws, rng, most=2):
     for i in range(n):
         joint *= likelihoods[:, :, i, states[:, i]]
     sets = [all_sets(n, i, most) for i in range(n)]
-    rates = [[rng.gamma(shape, 1 / rate, (draws, 2 ** len(m), 2)) for m in own] for own in sets]
+    rates = prior_rates(rng, [[(draws, 2 ** len(m), 2) for m in own] for own in sets])
     prior = [[1.0 / (most + 1) / sum(len(o) == len(m) for o in own) for m in own] for own in sets]
     evidence = np.zeros((draws, *map(len, sets)))
     for choice in np.ndindex(*map(len, sets)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -13,16 +14,19 @@ from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
 from ctbnlearn.inference.ascent import Value, maximise
 from ctbnlearn.inference.block_chain import moves
 from ctbnlearn.inference.block_evidence import Evidence
+from ctbnlearn.learn.block_draws import RateDraws, draw_rates
 from ctbnlearn.structure.block_models import Quadratic, Sets, labels, prior_constant
 from ctbnlearn.structure.cell_prior import typical_rates
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import log_prior_parts, rate_prior
 from ctbnlearn.structure.problem import EdgeRules, Scoring
+from ctbnlearn.structure.pushes import EVEN, MOST_PARENTS, mixed
 
 SCORED = 6  # trajectories per parameter from which on products of scores stand for the Hessian
 STEP = 0.02  # of logarithms of rates, for differences of the gradient
 TOGETHER = 128  # such differences taken side by side
 FARTHEST = 6.0  # from the rates of a variable alone, in logarithms
+DRAWS = 256  # of rates, for what Laplace's method does not see
 STARTS = 4.0  # pseudo-counts of the initial distribution of a block, at that of independent members
 Tables = Mapping[int, FloatArray] | Sequence[FloatArray] | Sequence[BoolArray]  # (S, S) per variable
 
@@ -47,6 +51,9 @@ class Fit(NamedTuple):
         Of the logarithms.
     settled
         Whether the maximisation has converged.
+    gain
+        Log evidence if parents push the block's first member, less that if its rates are independent; zero where that
+        is not asked. `log_evidence` takes both for equally likely.
     """
 
     log_evidence: float
@@ -54,6 +61,11 @@ class Fit(NamedTuple):
     moves: FloatArray
     covariance: FloatArray
     settled: bool
+    gain: float
+
+    def with_share(self, share: float) -> float:
+        """How much more log evidence there is if such a share of variables are pushed."""
+        return float(mixed(self.gain, share) - mixed(self.gain, EVEN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +233,23 @@ class BlockFitter:
                 value += 0.5 * there.sum() * np.log(2 * np.pi) - 0.5 * (np.linalg.slogdet(own)[1] + lacking[n])
                 covariance = np.zeros_like(information[n])
                 covariance[np.ix_(there, there)] = np.linalg.inv(own)
-                out[k] = Fit(float(value), top.point[n], batch.flow[n], covariance, bool(top.settled[n]))
+                drawn, gain = self.draws(networks[k], top.point[n], covariance, DRAWS), 0.0
+                value += drawn.bend
+                if self.may_be_pushed(networks[k]):
+                    gain = drawn.gain(self.shape([networks[k].members[a] for a in networks[k].sets[0]]))
+                    value += float(mixed(gain, EVEN))
+                out[k] = Fit(float(value), top.point[n], batch.flow[n], covariance, bool(top.settled[n]), gain)
         return [out[k] for k in range(len(networks))]
+
+    def may_be_pushed(self, network: Network) -> bool:
+        """Whether its parents in a network may push its first member."""
+        return self.scoring.pushed and 0 < len(network.sets[0]) <= MOST_PARENTS
+
+    def draws(self, network: Network, log_rates: FloatArray, covariance: FloatArray, count: int) -> RateDraws:
+        """Draws of the rates of a network's first member."""
+        node, parents = network.members[0], [network.members[k] for k in network.sets[0]]
+        rate, u = self.prior(node, parents)[1], prod(self.shape(parents))
+        return draw_rates(log_rates, covariance, rate, u, self.possible[node], count)
 
 
 class _Batch:

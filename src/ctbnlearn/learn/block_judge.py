@@ -48,6 +48,10 @@ class Weighed(NamedTuple):
     log_rates: FloatArray
     fit: Fit | None = None
 
+    def with_share(self, share: float) -> float:
+        """Log weight if such a share of variables are pushed by their parents."""
+        return self.log_weight if self.fit is None else self.log_weight + self.fit.with_share(share)
+
 
 def judge(
     fitter: BlockFitter, blocks: Sequence[tuple[int, ...]], tops: Sequence[Quadratic]

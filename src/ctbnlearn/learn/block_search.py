@@ -63,6 +63,12 @@ class NodeSearch:
         known.update({m: one._replace(log_weight=one.log_weight + shift) for m, one in found.items()})
         return NodeSearch(known, self.tried.union(members[1:]))
 
+    def with_share(self, share: float) -> NodeSearch:
+        """With the weights that sets have if such a share of variables are pushed by their parents."""
+        return NodeSearch(
+            {m: one._replace(log_weight=one.with_share(share)) for m, one in self.weighed.items()}, self.tried
+        )
+
     def near(self) -> list[Parents]:
         """Sets that are not far behind the best, heaviest first."""
         top = self.weighed[self.best].log_weight

@@ -19,6 +19,7 @@ from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.block_evidence import BlockEvidence, Evidence
 from ctbnlearn.inference.device import PROCESSOR, Device
 from ctbnlearn.inference.methods import Blocks
+from ctbnlearn.learn.block_draws import as_tables
 from ctbnlearn.learn.block_fit import BlockFitter, Fit, Network
 from ctbnlearn.learn.block_judge import Weighed
 from ctbnlearn.learn.block_search import NodeSearch, Screen, next_blocks, screen, search_round
@@ -28,9 +29,11 @@ from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Scoring
+from ctbnlearn.structure.pushes import EVEN, mixed
 
 MOST_LISTED = 64  # parent sets of a node
 DRAWS = 400  # of the rates of a set
+SHARE_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +143,10 @@ def _fit(
             checkpoint.save(pack(found, nodes, gained))
         if callback is not None:
             callback(turn + 1, gained[-1])
+    share = pushed_share(nodes) if scoring.pushed else EVEN
+    nodes = [own.with_share(share) for own in nodes]
     sets, weights, edges = weigh(fitter, found, nodes)
-    tables = [rate_tables(fitter, own, sets[i], weights[i], edges[:, i]) for i, own in enumerate(nodes)]
+    tables = [rate_tables(fitter, own, sets[i], weights[i], edges[:, i], share) for i, own in enumerate(nodes)]
     settled = all(one.fit.settled for own in nodes for one in own.weighed.values() if one.fit is not None)
     return Found(sets, weights, edges, tables, starts, tuple(gained), settled)
 
@@ -220,50 +225,62 @@ def weigh(
     return sets, weights, edges
 
 
+def pushed_share(nodes: Sequence[NodeSearch]) -> float:
+    """The share of variables with parents that these push: its posterior mean, by EM over sets and variables."""
+    share = EVEN
+    for _ in range(SHARE_STEPS):
+        pushed = driven = 0.0
+        for own in nodes:
+            log_weight = {m: one.with_share(share) for m, one in own.weighed.items()}
+            weight = np.exp(np.array(list(log_weight.values())) - max(log_weight.values()))
+            for one, w in zip(own.weighed.values(), weight / weight.sum()):
+                if one.fit is not None and one.network.sets[0]:
+                    driven += w
+                    pushed += w * (1.0 - float(np.exp(np.log1p(-share) - mixed(one.fit.gain, share))))
+        share = (1.0 + pushed) / (2.0 + driven)
+    return share
+
+
 def rate_tables(
-    fitter: BlockFitter, own: NodeSearch, sets: ParentSets, weights: FloatArray, edges: FloatArray
+    fitter: BlockFitter, own: NodeSearch, sets: ParentSets, weights: FloatArray, edges: FloatArray, share: float
 ) -> list[RateTable]:
     """Rates under the heaviest set that was fitted, then under those in which notable edges weigh most."""
     fitted = np.array([own.weighed[sets.numbers(k)].fit is not None for k in range(len(sets))])
     best = int(np.argmax(weights * fitted))
     chosen = [best, *(k for k in sets.notable(edges, weights * fitted) if k != best)]
-    return [rate_table(fitter, own.weighed[sets.numbers(k)]) for k in chosen]
+    return [rate_table(fitter, own.weighed[sets.numbers(k)], share) for k in chosen]
 
 
-def rate_table(fitter: BlockFitter, one: Weighed) -> RateTable:
-    """Posterior of the rates of a block's first member under a set that was fitted: normal in their logarithms."""
+def rate_table(fitter: BlockFitter, one: Weighed, share: float) -> RateTable:
+    """Posterior of the rates of a block's first member under a set that was fitted.
+
+    It is normal in their logarithms; as far as parents push it, draws are taken by how likely pushes make them.
+    """
     network, fit = one.network, one.fit
     assert fit is not None
     positions, node = network.sets[0], network.members[0]
     parents = [network.members[k] for k in positions]
     own, u = fitter.cards[node], prod(fitter.shape(parents))
-    size = (own - 1) * own * u
-    spread = np.linalg.cholesky(fit.covariance[:size, :size] + 1e-12 * np.eye(size))
-    normal = np.random.default_rng(0).standard_normal((DRAWS, size))
-    drawn = np.exp(fit.log_rates[:size] + normal @ spread.T)
-    mean = np.exp(fit.log_rates[:size] + 0.5 * np.minimum(np.diag(fit.covariance)[:size], 1.0))
-    order = np.argsort(parents)  # tables have their parents in the order of their numbers
-
-    def laid_out(flat: FloatArray) -> FloatArray:
-        """From one number a group, (..., p), to [..., u, from, to]."""
-        lead = flat.shape[:-1]
-        table = flat.reshape(*lead, own - 1, own, *fitter.shape(parents))
-        k = len(lead)
-        table = table.transpose(*range(k + 2), *(k + 2 + order)).reshape(*lead, own - 1, own, u)
-        out = np.zeros((*lead, u, own, own))
-        for s in range(1, own):
-            for x in range(own):
-                y = (x + s) % own
-                if fitter.possible[node][x, y]:
-                    out[..., x, y] = table[..., s - 1, x, :]
-        return out
-
-    draws, centre = laid_out(drawn), laid_out(mean)
-    leave, spread_out = centre.sum(-1), draws.sum(-1).var(0)
     shape, rate = fitter.prior(node, parents)
-    wide = np.divide(leave, spread_out, out=np.broadcast_to(rate, leave.shape).copy(), where=spread_out > 0)
-    seen = float(laid_out(fit.moves[:size]).sum())
+    order = np.argsort(parents)  # tables have their parents in the order of their numbers
     numbers = tuple(int(parents[k]) for k in order)
+    within = np.arange(u).reshape(fitter.shape(parents)).transpose(order).reshape(-1)
+    possible = fitter.possible[node]
+    drawn = fitter.draws(network, fit.log_rates, fit.covariance, DRAWS)
+    draws = np.exp(drawn.logs[:, within]) * possible
+    size = (own - 1) * own * u
+    mean = fit.log_rates[:size] + 0.5 * np.minimum(np.diag(fit.covariance)[:size], 1.0)
+    centre = np.exp(as_tables(mean, own)[within]) * possible
+    if fitter.may_be_pushed(network):
+        chance = drawn.pushed()[:, within]
+        pushed = 1.0 - np.exp(np.log1p(-share) - mixed(fit.gain, share))
+        centre = (1 - pushed) * centre + pushed * np.einsum("du,duxy->uxy", chance, draws)
+        rng, n = np.random.default_rng(0), round(DRAWS * pushed)
+        for k in range(u):
+            draws[:n, k] = draws[rng.choice(DRAWS, n, p=chance[:, k]), k]
+    leave, spread_out = centre.sum(-1), draws.sum(-1).var(0)
+    wide = np.divide(leave, spread_out, out=np.broadcast_to(rate, leave.shape).copy(), where=spread_out > 0)
+    seen = float((as_tables(fit.moves[:size], own) * possible).sum())
     return RateTable(numbers, centre * wide[..., None], wide, shape, draws.astype(np.float32), seen)
 
 
@@ -277,7 +294,7 @@ def pack(found: Screen, nodes: Sequence[NodeSearch], gained: Sequence[float]) ->
             sets.append([m, one.log_weight, one.log_evidence, *one.network, len(one.log_rates)])
             numbers.append(one.log_rates)
             if fit is not None:
-                sets[-1] += [len(fit.log_rates), fit.log_evidence, fit.settled]
+                sets[-1] += [len(fit.log_rates), fit.log_evidence, fit.settled, fit.gain]
                 numbers += [fit.log_rates, fit.moves, fit.covariance.reshape(-1)]
         listed.append({"tried": sorted(own.tried), "sets": sets})
     arrays = {
@@ -304,8 +321,8 @@ def unpack(saved: Saved) -> tuple[Screen, list[NodeSearch], list[float]]:
             network = Network(tuple(members), tuple(map(tuple, sets)))
             one = Weighed(log_weight, log_evidence, network, take(count))
             if fitted:
-                p, value, settled = fitted
-                one = one._replace(fit=Fit(value, take(p), take(p), take(p * p).reshape(p, p), settled))
+                p, value, settled, gain = fitted
+                one = one._replace(fit=Fit(value, take(p), take(p), take(p * p).reshape(p, p), settled, gain))
             known[tuple(m)] = one
         nodes.append(NodeSearch(known, frozenset(entry["tried"])))
     return Screen(saved.arrays["gains"], saved.arrays["rough"]), nodes, saved.arrays["gained"].tolist()

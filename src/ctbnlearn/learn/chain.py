@@ -32,6 +32,7 @@ from ctbnlearn.structure.cell_prior import mean_rates
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
+from ctbnlearn.structure.pushes import EVEN
 
 MOST_JOINT = 4096  # joint states of a pool
 MOST_SETS = 512  # sets inside a pool
@@ -109,6 +110,9 @@ class Chain:
         self.drawn = set_draws.Drawn(
             np.zeros(len(self.net.exit)),
             np.zeros(len(self.net.step)),
+            np.ones(n),
+            np.ones(len(self.net.step)),
+            np.full(1, EVEN if task.scoring.pushed else 0.0),
             np.zeros((n, n)),
             np.full((n, TOP, wide), -1, np.int64),
             np.zeros((n, TOP)),
@@ -250,6 +254,7 @@ class Chain:
             size = int(np.prod([self.task.cards[j] for j in parents], dtype=int))
             dwell = drawn.dwell[net.leave[i] : net.leave[i] + size * card].reshape(size, card).copy()
             moves = drawn.moves[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
+            rate = drawn.rate[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
             starts = self.starts[i, :card].copy()
             sets, weights = drawn.top[i][drawn.top_weight[i] > 0], drawn.top_weight[i][drawn.top_weight[i] > 0]
             own = np.full(sets.shape[1], -1)
@@ -257,7 +262,7 @@ class Chain:
             if not (sets == own).all(1).any():  # one of many light ones
                 sets, weights = np.vstack([sets, own]), np.append(weights, drawn.weight[i])
             noise = np.zeros(0) if self.noise is None else self.noise.parameters(i)
-            out.append(NodeRecord(parents, dwell, moves, starts, sets, weights, noise))
+            out.append(NodeRecord(parents, dwell, moves, float(drawn.shape[i]), rate, starts, sets, weights, noise))
         return out
 
     def _forget(self) -> None:
@@ -380,7 +385,7 @@ def make_pools(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> 
 
 
 def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
-    """Priors; with rate_prior="auto" their mean is the apparent rate until `centre_prior`."""
+    """Priors; unless they are given, their mean is the apparent rate until `centre_prior`."""
     rules, cards, n = task.rules, task.cards, len(task.cards)
     widest = max(cards)
     required, limit = np.zeros((n, n), np.bool_), np.zeros(n, np.int64)
@@ -412,7 +417,7 @@ def make_priors(task: Task, most_parents: int) -> set_draws.Priors:
 
 
 def centre_prior(priors: set_draws.Priors, task: Task, alone: Alone) -> None:
-    """With rate_prior="auto", put the prior means where nodes without edges have their rates out of every state."""
+    """Unless priors are given, put their means where nodes without edges have their rates out of every state."""
     if isinstance(task.scoring.rate_prior, str):
         for i, card in enumerate(task.cards):
             priors.rate[i, :card] = task.problem(i, task.rules.required[i], alone).rate[0]

@@ -77,10 +77,13 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         sampling as long as its cost is bounded, up to some hundred variables, else blocks, also where variables move
         often between observations and chains agree late or get stuck; mixture weights need star.
         The objects hold the settings of a method, such as `Sampling(chains=8)`.
-    rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
-        Gamma prior of every single rate. "auto": shape 1, with the mean of rates out of a state where the node by
-        itself has it: as if one transition more had been seen, in the time that it usually takes. "shared" (complete
-        data): as in `HillClimb`, for dense graphs; "auto" where sets of more than two parents cannot all be listed.
+    rate_prior : "auto", "independent", "pushed", "shared", (shape, rate) or ProjectedPrior
+        Prior of the rates. "independent": Gamma of shape 1 for every single rate, with the mean of rates out of a state
+        where the node by itself has it: as if one transition more had been seen, in the time that it usually takes.
+        "pushed" (sampling and blocks): parents may also push a node, so that rates into a state rise as those out of it
+        fall; how many nodes are pushed is learned. "shared" (complete data): as in `HillClimb`, for dense graphs.
+        "auto": "pushed" with sampling and blocks, "shared" where sets of more than two parents cannot all be listed,
+        else "independent".
     structure_prior : "auto", "size", "sparse", "flat", float or matrix
         "size": uniform over sizes, then over the sets of a size; "sparse": half a parent per node on average; "flat":
         uniform over sets; otherwise log odds per edge. "auto": "sparse" with sampling and blocks, else "size". EM holds
@@ -301,7 +304,7 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         self._tell_exogenous(rules, progress)
         start = given_initial(self.initial_distribution, data.variables)
         scoring = Scoring(self.rate_prior, self.structure_prior, mixture)
-        scoring.check(len(data.names))
+        scoring.check(len(data.names), isinstance(method, (Sampling, Blocks)) and mixture is None)
         self.chain_disagreement_: FloatArray | None = None
         self.effective_sample_size_: FloatArray | None = None
         self.coverage_: FloatArray | None = None
@@ -320,14 +323,18 @@ class StructureLearner(FittedNetwork, BaseEstimator):
             assert method is not None
             self.inference_ = method
             if isinstance(self.inference_, Sampling):
-                self._fit_by_sampling(data, rules, scoring.settled("sparse"), possible, self.inference_, progress)
+                self._fit_by_sampling(
+                    data, rules, scoring.settled("sparse", "pushed"), possible, self.inference_, progress
+                )
             elif data.interventions is not None:
                 raise ParameterError(
                     f"interventions need inference by sampling, not {self.inference_.name}; set "
                     f"{spoken('inference', '--inference')} to sampling"
                 )
             elif isinstance(self.inference_, Blocks):
-                self._fit_by_blocks(data, rules, scoring.settled("sparse"), possible, start, self.inference_, progress)
+                self._fit_by_blocks(
+                    data, rules, scoring.settled("sparse", "pushed"), possible, start, self.inference_, progress
+                )
             else:
                 assert isinstance(self.inference_, Iterated)
                 data = data.read() if isinstance(data, TableScan) else data

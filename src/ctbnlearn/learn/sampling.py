@@ -53,6 +53,7 @@ from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
 from ctbnlearn.model.initial import InitialDistribution, InitialSpec
 from ctbnlearn.structure.problem import EdgeRules, Scoring
+from ctbnlearn.structure.pushes import EVEN, MOST_PARENTS, log_ratios, mixed, pushed_evidence
 
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
 SETTLE_SECONDS = 0.25  # estimated time for more than the fewest sweeps: few data need more, and are fast
@@ -376,12 +377,16 @@ def network_evidence(data: Incomplete, task: Task, trail: Trail, alone: Alone) -
     for i, m in enumerate(parents):
         problem = task.problem(i, m, alone)
         alpha, beta, possible = problem.shape[0], problem.rate[0][:, None], problem.possible
-        a = alpha + np.stack([r[i].moves for r in held])
-        b = beta + np.stack([r[i].dwell for r in held])[..., None]
+        a = np.array([r[i].prior_shape for r in held])[:, None, None, None] + np.stack([r[i].moves for r in held])
+        b = np.stack([r[i].prior_rate for r in held]) + np.stack([r[i].dwell for r in held])[..., None]
         own = digamma(a) - np.log(b)  # of a sweep the mean of the logarithms of the rates
         centre = own.mean(0)
         density = alpha * np.log(beta) - gammaln(alpha) + alpha * centre - beta * np.exp(centre)
         total += problem.log_prior[0] + float((density * possible).sum())
+        if task.scoring.pushed and 0 < len(m) <= MOST_PARENTS:
+            ratios, above = log_ratios(centre, problem.rate[0], possible), np.array([task.cards[j] for j in m])
+            gain = pushed_evidence(ratios, above, task.cards[i], np.empty(ratios.size))
+            total += float(mixed(gain, EVEN))
         logs.append(own[..., possible].reshape(len(held), -1))
         within.append(polygamma(1, a).mean(0)[..., possible].reshape(-1))
         cims[names[i]] = with_diagonal(np.exp(centre) * possible)

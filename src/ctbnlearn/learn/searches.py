@@ -108,7 +108,7 @@ class HillClimb(_Search):
         As in `StructureLearner`; default None.
     lookahead : int
         Most sets of several further parents to try where single steps end, default 1000; 0 tries none.
-    rate_prior : "auto", "shared", (shape, rate) or ProjectedPrior
+    rate_prior : "auto", "independent", "shared", (shape, rate) or ProjectedPrior
         Prior of the rates. "auto" is "shared": rates are drawn to the node's mean rates, all parent states as hard as
         the data say, so that sets of many parents with little data for each of their states can win.
     structure_prior : "auto", "size", "sparse", "flat", float or matrix

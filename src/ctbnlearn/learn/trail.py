@@ -19,13 +19,15 @@ MOST = 128
 class NodeRecord(NamedTuple):
     """A node as one sweep left it.
 
-    Its parents, their statistics (U, S) and (U, S, S), how many trajectories start in each state, its heaviest sets,
-    and the parameters of its observation model where they are learned.
+    Its parents, their statistics (U, S) and (U, S, S), the Gamma priors of its rates, how many trajectories start in
+    each state, its heaviest sets, and the parameters of its observation model where they are learned.
     """
 
     parents: tuple[int, ...]
     dwell: FloatArray
     moves: FloatArray
+    prior_shape: float
+    prior_rate: FloatArray  # (U, S, S)
     starts: FloatArray
     sets: IntArray  # (k, most parents), filled up with -1
     weights: FloatArray
@@ -99,6 +101,8 @@ class Trail:
             "parents": np.array([j for r in flat for j in r.parents], np.int64),
             "dwell": _joined([r.dwell for r in flat]),
             "moves": _joined([r.moves for r in flat]),
+            "prior_shape": np.array([r.prior_shape for r in flat], float),
+            "prior_rate": _joined([r.prior_rate for r in flat]),
             "starts": _joined([r.starts for r in flat]),
             "n_sets": np.array([len(r.weights) for r in flat], np.int64),
             "sets": np.concatenate([r.sets for r in flat]) if flat else np.zeros((0, 1), np.int64),
@@ -112,7 +116,7 @@ class Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()
-        at = dict.fromkeys(("parents", "dwell", "moves", "starts", "sets", "weights", "noise"), 0)
+        at = dict.fromkeys(("parents", "dwell", "moves", "prior_rate", "starts", "sets", "weights", "noise"), 0)
 
         def take(key: str, count: int) -> NDArray[Any]:
             at[key] += count
@@ -126,8 +130,10 @@ class Trail:
             size = int(np.prod([cards[j] for j in parents], dtype=int))
             dwell = take("dwell", size * card).reshape(size, card)
             moves = take("moves", size * card**2).reshape(size, card, card)
+            shape = float(arrays["prior_shape"][number])
+            rate = take("prior_rate", size * card**2).reshape(size, card, card)
             starts, sets, weights = take("starts", card), take("sets", n_sets), take("weights", n_sets)
-            nodes.append(NodeRecord(parents, dwell, moves, starts, sets, weights, take("noise", n_noise)))
+            nodes.append(NodeRecord(parents, dwell, moves, shape, rate, starts, sets, weights, take("noise", n_noise)))
         n = len(cards)
         out.records = [nodes[k : k + n] for k in range(0, len(nodes), n)]
         return out

@@ -67,13 +67,18 @@ class RateTable:
         parents: Sequence[int],
         dwell: FloatArray,
         transitions: FloatArray,
-        prior: tuple[float, float | FloatArray],
+        prior: tuple[FloatArray, FloatArray],
         possible: BoolArray,
+        counted: float,
     ) -> RateTable:
-        """From the statistics of several sweeps, (R, U, S) and (R, U, S, S): the posterior is a mixture of Gammas."""
+        """From the statistics of several sweeps, (R, U, S) and (R, U, S, S): the posterior is a mixture of Gammas.
+
+        `prior` has the shape of all cells of a sweep, (R,), and their rates, (R, U, S, S); `counted` is how many
+        transitions it counts as seen in a cell.
+        """
         alpha, beta = prior
         possible = possible & ~np.eye(len(possible), dtype=bool)
-        a, b = alpha + transitions, (beta + dwell)[..., None]
+        a, b = alpha[:, None, None, None] + transitions, beta + dwell[..., None]
         n_draws = int(np.clip(MOST_NUMBERS // transitions[0].size, *DRAWS))
         sweeps = np.arange(n_draws) * len(dwell) // n_draws if len(dwell) > n_draws else np.arange(n_draws) % len(dwell)
         draws = np.random.default_rng(0).gamma(a[sweeps]) / b[sweeps] * possible
@@ -81,10 +86,10 @@ class RateTable:
         leave = mean.sum(-1)
         # variance of the exit rates: within sweeps, and between them
         spread = ((a / b**2 * possible).sum(-1)).mean(0) + ((a / b * possible).sum(-1)).var(0)
-        rate = np.divide(leave, spread, out=np.broadcast_to(beta, leave.shape).copy(), where=leave > 0)
+        rate = np.divide(leave, spread, out=beta.mean((0, 3)), where=leave > 0)
         seen = float((transitions * possible).sum((1, 2, 3)).mean())
         own = tuple(int(j) for j in parents)
-        return cls(own, mean * rate[..., None], rate, alpha, draws.astype(np.float32), seen)
+        return cls(own, mean * rate[..., None], rate, counted, draws.astype(np.float32), seen)
 
     def check(self, node: int, n_states: Sequence[int], where: str) -> None:
         """Raise unless the table fits a node of a network with these numbers of states."""

@@ -1,9 +1,10 @@
 """Priors: Gamma distributions of the rates, and probabilities of parent sets.
 
-Every rate r(x, x' | u_m) has its own Gamma(shape alpha, rate beta). "auto" is weak: shape 1 per cell, and a rate that
-puts the prior mean at the node's overall rate. "shared" has one strength for all cells of a set, which the data choose
-(`ctbnlearn.structure.cell_prior`). The paper's prior is given for the full set
-of parents and projected onto subsets by summing: alpha_m = alpha |U| / |U_m|, likewise beta.
+Every rate r(x, x' | u_m) has its own Gamma(shape alpha, rate beta). "independent" is weak: shape 1 per cell, and a rate
+that puts the prior mean at the node's overall rate out of a state. "pushed" holds it as likely that rates into a state
+rise as those out of it fall (`ctbnlearn.structure.pushes`). "shared" has one strength for all cells of a set, which the
+data choose (`ctbnlearn.structure.cell_prior`). The paper's prior is given for the full set of parents and projected
+onto subsets by summing: alpha_m = alpha |U| / |U_m|, likewise beta.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ctbnlearn.arrays import FloatArray
 from ctbnlearn.errors import ParameterError
 from ctbnlearn.structure.parent_sets import ParentSets
 
+NAMES = ("auto", "independent", "pushed", "shared")
 LARGEST_PRIOR, LARGEST_ODDS = 1e100, 1e9  # beyond these numbers the others drown
 
 
@@ -46,8 +48,8 @@ StructurePrior: TypeAlias = str | ArrayLike  # a name, or log odds per edge
 
 
 def check_rate_prior(prior: RatePrior) -> None:
-    """Raise unless the prior is "auto", "shared", (shape, rate) or a `ProjectedPrior`, all positive."""
-    if isinstance(prior, str) and prior in ("auto", "shared"):
+    """Raise unless the prior has a known name, or is (shape, rate) or a `ProjectedPrior`, all positive."""
+    if isinstance(prior, str) and prior in NAMES:
         return
     pair = (prior.shape, prior.rate) if isinstance(prior, ProjectedPrior) else prior
     try:
@@ -58,8 +60,8 @@ def check_rate_prior(prior: RatePrior) -> None:
         fine = False
     if not fine:
         raise ParameterError(
-            'rate_prior must be "auto", "shared", a pair (shape, rate) of positive numbers or a ProjectedPrior, not '
-            f"{prior!r}"
+            f"rate_prior must be one of {list(NAMES)}, a pair (shape, rate) of positive numbers or a ProjectedPrior, "
+            f"not {prior!r}"
         )
 
 
@@ -84,7 +86,7 @@ def rate_prior(
     allowed, max_parents
         Pool of the node and limit on its parents, for the projected prior.
     typical : (S,)
-        The node's transitions out of each state per unit of time there and target state, for "auto".
+        The node's transitions out of each state per unit of time there and target state, for priors by name.
     """
     ones, each = np.ones(len(sets)), np.ones((len(sets), len(typical)))
     if isinstance(prior, str):

@@ -184,9 +184,14 @@ class Scoring:
     mixture: Mixture | None = None
     arithmetic: bool = False
 
-    def check(self, n_variables: int) -> None:
-        """Raise where a prior is not one."""
+    def check(self, n_variables: int, pushes: bool = False) -> None:
+        """Raise where a prior is not one, or is for pushes where these are not weighed."""
         check_rate_prior(self.rate_prior)
+        if self.pushed and not pushes:
+            raise ParameterError(
+                'rate_prior="pushed" needs incomplete data, posterior weights, and inference by sampling or blocks; '
+                'use "independent", or leave it "auto"'
+            )
         if not self._undecided:
             check_structure_prior(self.structure_prior, n_variables)
 
@@ -204,6 +209,11 @@ class Scoring:
     def shared(self) -> bool:
         """Whether the cells of a set share the strength of their prior."""
         return isinstance(self.rate_prior, str) and self.rate_prior == "shared"
+
+    @property
+    def pushed(self) -> bool:
+        """Whether parents may push a node (`ctbnlearn.structure.pushes`)."""
+        return isinstance(self.rate_prior, str) and self.rate_prior == "pushed"
 
 
 @dataclass(frozen=True, eq=False)

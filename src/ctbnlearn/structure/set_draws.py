@@ -1,17 +1,20 @@
 """Draws of parent sets and rates given complete paths: the other half of Gibbs sampling over networks.
 
 Given the paths, nodes are independent and everything is in closed form: the weight of a set is p(m) exp s_i(m), with
-the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). A node's sets are made of a pool of
-candidates, whose joint states are counted in one pass over the events. Where there are more candidates than a pool
-holds, it is redrawn in every sweep: the present parents m, and every other candidate j with a chance q_j of its own.
-Given the pool A, a set m inside has weight p(m) exp s_i(m) p(A | m), and p(A | m) is the product of 1 / q_j over the
-members of m, up to a constant: an exact Gibbs step over the pair (m, A). Where more come together than a pool holds,
-the parents stay as they are.
+the score of `ctbnlearn.structure.score`, its rates are Gamma(alpha + M, beta + T). Where parents may push a node
+(`ctbnlearn.structure.pushes`), whether and how they do is summed out of the weights and drawn before the rates; then
+the share of nodes that are pushed is drawn, Beta(1 + those, 1 + the others with parents).
+
+A node's sets are made of a pool of candidates, whose joint states are counted in one pass over the events. Where there
+are more candidates than a pool holds, it is redrawn in every sweep: the present parents m, and every other candidate j
+with a chance q_j of its own. Given the pool A, a set m inside has weight p(m) exp s_i(m) p(A | m), and p(A | m) is the
+product of 1 / q_j over the members of m, up to a constant: an exact Gibbs step over the pair (m, A). Where more come
+together than a pool holds, the parents stay as they are.
 """
 
 from __future__ import annotations
 
-from math import exp, inf, lgamma, log
+from math import exp, inf, lgamma, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +22,17 @@ import numpy as np
 from ctbnlearn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from ctbnlearn.inference.path_state import Net, Paths, Seen, put_rates
 from ctbnlearn.streams import choose, compiled, gamma, uniform
+from ctbnlearn.structure.pushes import (
+    MOST_PARENTS,
+    N_STEPS,
+    SHAPE,
+    STRETCH,
+    all_matter,
+    n_pushes,
+    push_step,
+    pushed_evidence,
+    weigh_pushes,
+)
 
 
 class Pools(NamedTuple):
@@ -61,12 +75,16 @@ class Priors(NamedTuple):
 class Drawn(NamedTuple):
     """What a sweep found: statistics of the present sets, weights of all.
 
-    dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`; `edges` [source, target]
-    adds up weights; the heaviest sets of every node with their weights.
+    dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`, and the Gamma priors that
+    its rates were drawn with, shape[i] and rate[place[i] + ...]; the share of nodes that their parents push, 0 if none
+    are; `edges` [source, target] adds up weights; the heaviest sets of every node with their weights.
     """
 
     dwell: FloatArray
     moves: FloatArray
+    shape: FloatArray  # (N,)
+    rate: FloatArray
+    pushed: FloatArray  # (1,)
     edges: FloatArray
     top: IntArray  # (N, TOP, most)
     top_weight: FloatArray  # (N, TOP)
@@ -207,12 +225,19 @@ def draw_sets(
         np.empty(capacity[0]),
     )
     factors, place, tables = np.empty(capacity[0]), np.empty(capacity[0] + 1, np.int64), np.empty(capacity[1])
+    pushing, after, push = np.empty(capacity[0]), np.empty(N_STEPS), np.zeros(len(net.omega), np.int64)
+    own_cards, most_joint = np.empty(wide, np.int64), 1
+    for i in range(n if drawn.pushed[0] > 0.0 else 0):
+        most_joint = max(most_joint, (net.bound[i + 1] if i + 1 < n else len(net.omega)) - net.bound[i])
+    pushes = n_pushes(max(3, priors.possible.shape[1]))  # two states have fewer
+    weights, group = np.empty((most_joint, pushes)), np.empty(most_joint * pushes)
     largest = 1
     for i in range(n):
         largest = max(largest, pools.joint[i] * cards[i] * (cards[i] + 1))
     sums = np.empty((most + 1, largest))
     taken = np.empty((most + 2, most + 1), np.int64)  # per entry of the stack the members taken, and its state:
     stack = np.empty((most + 2, 7), np.int64)  # decided, taken, required to come, states, to come, level, to leave out
+    share, n_pushed, n_free = drawn.pushed[0], 0, 0
     total = 0.0
     for i in range(n):
         card, size, must = cards[i], pools.size[i], 0
@@ -248,7 +273,18 @@ def draw_sets(
                     if chance[j, i] > 0.0:
                         log_prior -= log(chance[j, i])
                 factors[n_sets], sizes[n_sets] = exp(log_factor), k
-                weight[n_sets] = log_prior + _score(tables[base:], card, states, i, factors[n_sets], priors)
+                score, pushing[n_sets] = _score(tables[base:], card, states, i, factors[n_sets], priors), 0.0
+                if share > 0.0 and 0 < k <= MOST_PARENTS:
+                    for m in range(k):
+                        own_cards[m] = cards[members[n_sets, m]]
+                    for u in range(states):
+                        at = tables[base + u * cells :]
+                        weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], after)
+                    odds = log(share / (1.0 - share)) - score
+                    odds += pushed_evidence(weights[:states], own_cards[:k], card, group)
+                    more = max(odds, 0.0) + log1p(exp(-abs(odds)))
+                    score, pushing[n_sets] = score + log(1.0 - share) + more, exp(odds - more)
+                weight[n_sets] = log_prior + score
                 n_sets += 1
                 place[n_sets] = base + states * cells
                 top -= 1
@@ -298,6 +334,22 @@ def draw_sets(
             net.parents[i, m], net.stride[i, m] = members[pick, m], states
             states *= cards[members[pick, m]]
         rates = sums[0]
+        pushed = pushing[pick] > 0.0 and uniform(random) < pushing[pick]
+        n_pushed += pushed
+        n_free += not pushed and sizes[pick] > 0
+        drawn.shape[i] = SHAPE if pushed else priors.shape[i] * factors[pick]
+        if pushed:
+            for m in range(sizes[pick]):
+                own_cards[m] = cards[members[pick, m]]
+            for u in range(states):
+                at = tables[place[pick] + u * cells :]
+                weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], after)
+            pushed_evidence(weights[:states], own_cards[: sizes[pick]], card, group)
+            while True:
+                for u in range(states):
+                    push[u] = choose(random, weights[u], n_pushes(card))
+                if all_matter(push[:states], own_cards[: sizes[pick]]):
+                    break
         for u in range(states):
             base = place[pick] + u * cells
             for x in range(card):
@@ -306,12 +358,17 @@ def draw_sets(
                 for y in range(card):
                     at = (u * card + x) * card + y
                     moves, rate = tables[base + card + x * card + y], 0.0
-                    drawn.moves[net.place[i] + at] = moves
+                    prior = priors.rate[i, x] * factors[pick]
+                    if pushed:
+                        prior = SHAPE * priors.rate[i, x] * STRETCH[push_step(card, push[u], x, y)]
+                    drawn.moves[net.place[i] + at], drawn.rate[net.place[i] + at] = moves, prior
                     if priors.possible[i, x, y]:
-                        rate = gamma(random, priors.shape[i] * factors[pick] + moves)
-                        rate /= priors.rate[i, x] * factors[pick] + time
+                        rate = gamma(random, drawn.shape[i] + moves) / (prior + time)
                     rates[at] = rate
         put_rates(net, i, card, rates, states)
+    if share > 0.0:
+        one, two = gamma(random, 1.0 + n_pushed), gamma(random, 1.0 + n_free)
+        drawn.pushed[0] = min(max(one / (one + two), 1e-9), 1.0 - 1e-9)
     return total
 
 

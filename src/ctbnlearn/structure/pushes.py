@@ -1,0 +1,219 @@
+"""A prior in which parents push a variable: rates into one of its states rise as those out of that state fall.
+
+With independent priors of all rates (`ctbnlearn.structure.prior`) a parent that makes a variable merely livelier is as
+likely as one that favours a state: a risk factor, a drug, a repressor. Where visits are few, mere liveliness hardly
+shows in the data, and most chance findings look like it. Here every parent state u has a push c of its own: none, or by
+e^t towards a state k (away from it, if t < 0). Given that,
+
+    r(x, y | u) ~ Gamma(A, A / (mu(x) e^s)),   s = t ([y = k] - [x = k]),
+
+mu(x) the mean rate out of x that independent priors are centred on. A single rate is about as uncertain as there: the
+standard deviation of its logarithm is 1.2 here (two states) and 1.3 there; what differs is how rates hang together.
+
+Pushes of the parent states are independent but for one thing: every parent must make a difference. With f_c(u) the
+probability of push c times the evidence of what was seen in state u, that is, by inclusion and exclusion over the
+subsets S of the parents,
+
+    sum over S of (-1)^(parents not in S)  prod over u_S  sum over c  prod over u that agree with u_S  f_c(u),
+
+divided by the same sum of the probabilities alone.
+
+Whether the parents of a variable push it or its rates are independent is left open. The share of variables that are
+pushed is one number for the whole network, uniform in advance: some variables tell what to expect of others.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, lgamma, log
+
+import numpy as np
+from scipy.special import gammaln
+
+from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.streams import compiled
+
+MOST_PARENTS = 4  # with more, rates are independent
+EVEN = 0.5  # the share to begin with
+SHAPE = 8.0  # A
+STEPS = np.array([-1.6, -0.8, 0.0, 0.8, 1.6])  # t, all equally likely
+NONE, N_STEPS = 2, 5  # the step of no push, and how many there are
+STRETCH = np.exp(-STEPS)
+LISTED = 256  # transitions up to which log Gamma functions are looked up
+RISING = np.concatenate([[0.0], np.cumsum(np.log(SHAPE + np.arange(LISTED - 1)))])  # ln Gamma(A + m) - ln Gamma(A)
+LEAST = 1e-10  # share of pushes in which every parent matters; below it, rounding errors are all there is
+
+
+@compiled
+def n_pushes(card: int) -> int:
+    """Pushes of a variable: none, and four by every state; with two states, those by one are those by the other."""
+    return N_STEPS if card == 2 else 1 + (N_STEPS - 1) * card
+
+
+@compiled
+def push_step(card: int, push: int, x: int, y: int) -> int:
+    """Number of the step by which a push changes the rate from x to y."""
+    if push == 0:
+        return NONE
+    k, step = 1 if card == 2 else (push - 1) // (N_STEPS - 1), (push - 1) % (N_STEPS - 1)
+    step += step >= NONE
+    return step if y == k else N_STEPS - 1 - step if x == k else NONE
+
+
+@compiled
+def log_chance(card: int, push: int) -> float:
+    """Log probability of a push; those of different states share that of their step."""
+    return -log(N_STEPS) if push == 0 or card == 2 else -log(N_STEPS * card)
+
+
+@compiled
+def weigh_pushes(
+    table: FloatArray, card: int, rate: FloatArray, possible: BoolArray, out: FloatArray, after: FloatArray
+) -> None:
+    """Log evidence of the statistics of one parent state under every push, with the probability of that.
+
+    Parameters
+    ----------
+    table
+        Dwell times (S,), then transitions (S, S), in one array.
+    card
+        States of the variable.
+    rate : (S,)
+        One over the mean rates, 1 / mu.
+    possible : (S, S)
+        Transitions that can happen.
+    out
+        Filled, one number a push.
+    after : (N_STEPS,)
+        Scratch.
+    """
+    count, total, each = n_pushes(card), 0.0, N_STEPS - 1
+    for c in range(count):
+        out[c] = log_chance(card, c)
+    for x in range(card):
+        b = SHAPE * rate[x]
+        for g in range(N_STEPS):
+            after[g] = log(b * STRETCH[g] + table[x])
+        for y in range(card):
+            if not possible[x, y]:
+                continue
+            m = table[card + x * card + y]
+            whole = int(m)
+            total += RISING[whole] if whole == m and whole < LISTED else lgamma(SHAPE + m) - lgamma(SHAPE)
+            total += SHAPE * log(b) - (SHAPE + m) * after[NONE]
+            for step in range(each):
+                g = step + (step >= NONE)
+                if card > 2 or y == 1:  # towards y
+                    at = step + (1 if card == 2 else 1 + each * y)
+                    out[at] -= SHAPE * STEPS[g] + (SHAPE + m) * (after[g] - after[NONE])
+                if card > 2 or x == 1:  # towards x
+                    at = step + (1 if card == 2 else 1 + each * x)
+                    out[at] += SHAPE * STEPS[g] - (SHAPE + m) * (after[each - g] - after[NONE])
+    for c in range(count):
+        out[c] += total
+
+
+@compiled
+def pushed_evidence(table: FloatArray, cards: IntArray, card: int, group: FloatArray) -> float:
+    """Log evidence of a parent set whose members all matter, from that of its parent states.
+
+    Parameters
+    ----------
+    table : (U, pushes)
+        As `weigh_pushes` has it; becomes the weights of the pushes of every parent state, up to a factor.
+    cards
+        Numbers of states of the parents, in the order in which u counts them.
+    card
+        States of the variable.
+    group
+        Scratch, as large as the table.
+    """
+    states, count, k = table.shape[0], n_pushes(card), len(cards)
+    peaks, top = 0.0, 1.0
+    for u in range(states):
+        peak = table[u, 0]
+        for c in range(1, count):
+            peak = max(peak, table[u, c])
+        peaks += peak
+        summed = 0.0
+        for c in range(count):
+            table[u, c] = exp(table[u, c] - peak)
+            summed += table[u, c]
+        top *= summed
+    total = norm = 0.0
+    for held in range(1 << k):  # by bits the members that pushes may depend on
+        size, sign = 1, 1.0
+        for j in range(k):
+            if held >> j & 1:
+                size *= cards[j]
+            else:
+                sign = -sign
+        for at in range(size * count):
+            group[at] = 1.0
+        for u in range(states):
+            code, rest, step = 0, u, 1
+            for j in range(k - 1, -1, -1):
+                if held >> j & 1:
+                    code += step * (rest % cards[j])
+                    step *= cards[j]
+                rest //= cards[j]
+            for c in range(count):
+                group[code * count + c] *= table[u, c]
+        part = 1.0
+        for g in range(size):
+            summed = 0.0
+            for c in range(count):
+                summed += group[g * count + c]
+            part *= summed
+        total += sign * part
+        alike = 0.0
+        for c in range(count):
+            alike += exp(log_chance(card, c) * (states // size))
+        norm += sign * alike**size
+    return peaks + log(total) - log(norm) if total > LEAST * top else -inf
+
+
+@compiled
+def all_matter(push: IntArray, cards: IntArray) -> bool:
+    """Whether the pushes of the parent states (U,) depend on every parent."""
+    step = 1
+    for j in range(len(cards) - 1, -1, -1):
+        differs = False
+        for u in range(len(push)):
+            if u // step % cards[j] > 0 and push[u] != push[u - step]:
+                differs = True
+        if not differs:
+            return False
+        step *= cards[j]
+    return True
+
+
+def log_ratios(log_rates: FloatArray, rate: FloatArray, possible: BoolArray) -> FloatArray:
+    """Log density of rates under every push, with its probability, less that under Gamma(1, rate), (..., U, pushes).
+
+    Parameters
+    ----------
+    log_rates : (..., U, S, S)
+        Logarithms of the rates.
+    rate : (S,)
+        One over the mean rates.
+    possible : (S, S)
+        Transitions that can happen.
+    """
+    card = len(rate)
+    keep = (possible & ~np.eye(card, dtype=bool)).reshape(-1)
+    beta = np.repeat(np.asarray(rate, float), card)
+    step = [[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))]
+    pull = np.where(keep, SHAPE * beta * STRETCH[np.array(step)], 0.0)  # rates of the Gammas, (pushes, S * S)
+    constant = (SHAPE * np.log(pull, where=keep, out=np.zeros_like(pull)) - gammaln(SHAPE) * keep).sum(1)
+    constant += [log_chance(card, c) for c in range(len(pull))]
+    logs = np.where(keep, log_rates.reshape(*log_rates.shape[:-2], -1), 0.0)
+    rates = np.exp(np.clip(logs, -50.0, 50.0)) * keep
+    free = (np.log(beta) * keep).sum() + logs.sum(-1) - rates @ beta
+    out: FloatArray = constant - rates @ pull.T + (SHAPE * logs.sum(-1) - free)[..., None]
+    return out
+
+
+def mixed(gain: FloatArray | float, share: float) -> FloatArray:
+    """Log evidence of a set, less that with independent rates, if pushes gain so much and have such a share."""
+    out: FloatArray = np.logaddexp(np.log1p(-share), np.log(share) + gain)
+    return out
