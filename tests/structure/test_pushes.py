@@ -115,6 +115,7 @@ def test_density_ratio_is_that_of_the_definition(possible):
 def test_a_share_mixes_both():
     assert float(mixed(2.0, 0.3)) == pytest.approx(np.log(0.7 + 0.3 * np.exp(2.0)))
     assert float(mixed(0.0, 0.9)) == pytest.approx(0.0)
+    assert float(mixed(-1e6, 0.5)) == pytest.approx(np.log(0.5))
     assert float(mixed(500.0, 0.5)) == pytest.approx(500.0 + np.log(0.5))
 
 

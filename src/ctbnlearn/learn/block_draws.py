@@ -19,6 +19,8 @@ from scipy.special import logsumexp
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.structure.pushes import log_ratios, pushed_evidence
 
+NEVER = -1e6  # nats; a number that files can hold
+
 
 class RateDraws(NamedTuple):
     """Draws of the rates of a variable.
@@ -46,7 +48,8 @@ class RateDraws(NamedTuple):
         """Log evidence if parents with such numbers of states push the variable, less that with independent rates."""
         table = logsumexp(self.log_weight[..., None] + self.log_ratio, axis=0)
         table -= logsumexp(self.log_weight, axis=0)[:, None]
-        return pushed_evidence(table, np.array(cards, np.int64), self.logs.shape[-1], np.empty(table.size))
+        found = pushed_evidence(table, np.array(cards, np.int64), self.logs.shape[-1], np.empty(table.size))
+        return max(found, NEVER)
 
     def pushed(self) -> FloatArray:
         """Probabilities of the draws if parents push the variable, (D, U)."""

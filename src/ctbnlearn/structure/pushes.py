@@ -40,7 +40,7 @@ NONE, N_STEPS = 2, 5  # the step of no push, and how many there are
 STRETCH = np.exp(-STEPS)
 LISTED = 256  # transitions up to which log Gamma functions are looked up
 RISING = np.concatenate([[0.0], np.cumsum(np.log(SHAPE + np.arange(LISTED - 1)))])  # ln Gamma(A + m) - ln Gamma(A)
-LEAST = 1e-10  # share of pushes in which every parent matters; below it, rounding errors are all there is
+LEAST = 1e-6  # share of pushes in which every parent matters, below which none are taken: they could not be drawn
 
 
 @compiled
