@@ -13,7 +13,7 @@ with levels to learn of values two standard deviations apart (ten graphs of five
 With few trajectories chains take thousands of sweeps to agree, or end before they do. From 40 trajectories of 50 and
 100 variables, three graphs each, their AUPR is 0.675 and 0.589, log loss 0.045 and 0.028, after 400 sweeps as after the
 minutes that they may take; blocks need 10 seconds for 0.670 and 0.578, 0.047 and 0.029. With 20 and 30 variables
-sampling is better, 0.786 and 0.738 against 0.733 and 0.727.
+sampling is better, 0.786 and 0.738 against 0.733 and 0.727. All of this was measured with independent priors of rates.
 
 At blocks of few variables an accelerator is slower than processors. An H200 was as quick as sixteen cores with 300
 variables (30 s), slower with 100 (20 against 13 s), 30 (17 against 6 s), and twelve of up to three states (86 against
