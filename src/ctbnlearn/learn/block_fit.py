@@ -63,9 +63,13 @@ class Fit(NamedTuple):
     settled: bool
     gain: float
 
-    def with_share(self, share: float) -> float:
+    def more_evidence(self, share: float) -> float:
         """How much more log evidence there is if such a share of variables are pushed."""
         return float(mixed(self.gain, share) - mixed(self.gain, EVEN))
+
+    def pushed(self, share: float) -> float:
+        """Probability that the first member is pushed, if such a share of variables are."""
+        return 1.0 - float(np.exp(np.log1p(-share) - mixed(self.gain, share)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,9 +48,9 @@ class Weighed(NamedTuple):
     log_rates: FloatArray
     fit: Fit | None = None
 
-    def with_share(self, share: float) -> float:
-        """Log weight if such a share of variables are pushed by their parents."""
-        return self.log_weight if self.fit is None else self.log_weight + self.fit.with_share(share)
+    def with_share(self, share: float) -> Weighed:
+        """With the weight that it has if such a share of variables are pushed by their parents."""
+        return self if self.fit is None else self._replace(log_weight=self.log_weight + self.fit.more_evidence(share))
 
 
 def judge(

@@ -65,9 +65,7 @@ class NodeSearch:
 
     def with_share(self, share: float) -> NodeSearch:
         """With the weights that sets have if such a share of variables are pushed by their parents."""
-        return NodeSearch(
-            {m: one._replace(log_weight=one.with_share(share)) for m, one in self.weighed.items()}, self.tried
-        )
+        return NodeSearch({m: one.with_share(share) for m, one in self.weighed.items()}, self.tried)
 
     def near(self) -> list[Parents]:
         """Sets that are not far behind the best, heaviest first."""

@@ -29,7 +29,7 @@ from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.result.rate_table import RateTable
 from ctbnlearn.structure.parent_sets import ParentSets
 from ctbnlearn.structure.problem import EdgeRules, Scoring
-from ctbnlearn.structure.pushes import EVEN, mixed
+from ctbnlearn.structure.pushes import EVEN
 
 MOST_LISTED = 64  # parent sets of a node
 DRAWS = 400  # of the rates of a set
@@ -231,12 +231,12 @@ def pushed_share(nodes: Sequence[NodeSearch]) -> float:
     for _ in range(SHARE_STEPS):
         pushed = driven = 0.0
         for own in nodes:
-            log_weight = {m: one.with_share(share) for m, one in own.weighed.items()}
-            weight = np.exp(np.array(list(log_weight.values())) - max(log_weight.values()))
+            log_weight = np.array([one.with_share(share).log_weight for one in own.weighed.values()])
+            weight = np.exp(log_weight - log_weight.max())
             for one, w in zip(own.weighed.values(), weight / weight.sum()):
                 if one.fit is not None and one.network.sets[0]:
                     driven += w
-                    pushed += w * (1.0 - float(np.exp(np.log1p(-share) - mixed(one.fit.gain, share))))
+                    pushed += w * one.fit.pushed(share)
         share = (1.0 + pushed) / (2.0 + driven)
     return share
 
@@ -273,7 +273,7 @@ def rate_table(fitter: BlockFitter, one: Weighed, share: float) -> RateTable:
     centre = np.exp(as_tables(mean, own)[within]) * possible
     if fitter.may_be_pushed(network):
         chance = drawn.pushed()[:, within]
-        pushed = 1.0 - np.exp(np.log1p(-share) - mixed(fit.gain, share))
+        pushed = fit.pushed(share)
         centre = (1 - pushed) * centre + pushed * np.einsum("du,duxy->uxy", chance, draws)
         rng, n = np.random.default_rng(0), round(DRAWS * pushed)
         for k in range(u):
