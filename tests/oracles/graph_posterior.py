@@ -39,12 +39,14 @@ def pushed_rates(mean):
     """Draws (draws, U, from) of rates that are exponential of a given mean, or pushed towards a state by the parents.
 
     Per draw one share of nodes with parents that are pushed, uniform; per such node and parent state a push, even among
-    five but such that every parent makes a difference, of 8 imaginary transitions to either state.
+    nine but such that every parent makes a difference, and to either state rates about it, the wider the stronger.
     """
+    sizes_of_pushes = np.array([-3.2, -1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6, 3.2])
+    shapes = np.array([1.0, 2.0, 8.0, 32.0, 32.0, 32.0, 8.0, 2.0, 1.0])
 
     def push(rng, draws, states):
         while True:
-            t = rng.choice([-1.6, -0.8, 0.0, 0.8, 1.6], (4 * draws, states))
+            t = rng.integers(9, size=(4 * draws, states))
             grid = t.reshape(-1, *[2] * (states.bit_length() - 1))
             axes = range(1, grid.ndim)
             matter = [(np.diff(grid, axis=a) != 0).reshape(len(t), -1).any(1) for a in axes]
@@ -58,8 +60,9 @@ def pushed_rates(mean):
         for own in sizes:
             out.append([])
             for draws, states, _ in own:
-                t = push(rng, draws, states)
-                pushed = rng.gamma(8.0, 1 / 8, (draws, states, 2)) * mean * np.exp(np.stack([t, -t], -1))
+                which = push(rng, draws, states)
+                t, shape = sizes_of_pushes[which], shapes[which][..., None]
+                pushed = rng.gamma(shape, 1 / shape, (draws, states, 2)) * mean * np.exp(np.stack([t, -t], -1))
                 free = rng.exponential(mean, (draws, states, 2))
                 kind = (rng.random(draws) < share) & (states > 1)
                 out[-1].append(np.where(kind[:, None, None], pushed, free))

@@ -17,26 +17,27 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 from ctbnlearn.structure.pushes import all_matter, log_ratios, mixed, n_pushes, pushed_evidence, weigh_pushes
 from ctbnlearn.structure.score import set_score
 
-A, SIZES = 8.0, (-1.6, -0.8, 0.8, 1.6)
+SHAPES = {0.0: 32.0, 0.4: 32.0, 0.8: 8.0, 1.6: 2.0, 3.2: 1.0}  # of rates, by the size of what is done to them
+SIZES = (-3.2, -1.6, -0.8, -0.4, 0.4, 0.8, 1.6, 3.2)
 LADDER = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
 
 
 def pushes(card):
-    """Every push as its probability and the factors [from, to] of the mean rates."""
+    """Every push as its probability, the shapes [from, to], and the factors of the mean rates."""
     states = [1] if card == 2 else range(card)
-    yield 0.2, np.ones((card, card))
+    yield 1 / 9, np.full((card, card), 32.0), np.ones((card, card))
     for k in states:
         for t in SIZES:
             s = np.zeros((card, card))
             s[:, k] += t
             s[k, :] -= t
-            yield 0.8 / (4 * len(states)), np.exp(s)
+            yield 1 / (9 * len(states)), np.vectorize(SHAPES.get)(abs(s)), np.exp(s)
 
 
 def weigh(dwell, moves, mean, possible):
     """What is compiled, for one parent state."""
     table, out = np.concatenate([dwell, np.reshape(moves, -1)]).astype(float), np.empty(n_pushes(len(mean)))
-    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(5))
+    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(9))
     return out
 
 
@@ -46,13 +47,14 @@ def test_evidence_of_a_push_is_the_integral_over_rates(card, possible):
     mean = np.array([0.4, 1.5, 3.0])[:card]
     dwell, moves = rng.gamma(2.0, 2.0, card), rng.poisson(3.0, (card, card)) * possible
     terms = []
-    for chance, factor in pushes(card):
+    for chance, shape, factor in pushes(card):
         one = chance
         for x, y in np.argwhere(possible):
-            prior = stats.gamma(A, scale=mean[x] * factor[x, y] / A)
-            top = (A + moves[x, y]) / (A / (mean[x] * factor[x, y]) + dwell[x])
+            a = shape[x, y]
+            prior = stats.gamma(a, scale=mean[x] * factor[x, y] / a)
+            top = (a + moves[x, y]) / (a / (mean[x] * factor[x, y]) + dwell[x])
             one *= integrate.quad(
-                lambda r, p=prior, m=moves[x, y], t=dwell[x]: p.pdf(r) * r**m * np.exp(-r * t), 0, 12 * top, limit=200
+                lambda r, p=prior, m=moves[x, y], t=dwell[x]: p.pdf(r) * r**m * np.exp(-r * t), 0, 20 * top, limit=400
             )[0]
         terms.append(one)
     np.testing.assert_allclose(weigh(dwell, moves, mean, possible), np.log(terms), atol=1e-6)
@@ -76,7 +78,7 @@ def test_every_parent_matters(card, cards):
     count, shape = n_pushes(card), (*cards,)
     rng = np.random.default_rng(3)
     table = rng.normal(0.0, 2.0, (int(np.prod(cards)), count))
-    chance = np.array([p for p, _ in pushes(card)])
+    chance = np.array([p for p, *_ in pushes(card)])
     total = norm = 0.0
     for choice in product(range(count), repeat=len(table)):
         grid = np.reshape(choice, shape)
@@ -90,9 +92,9 @@ def test_every_parent_matters(card, cards):
 
 
 def test_a_set_that_makes_no_difference_has_no_evidence():
-    table = np.full((2, 5), -800.0)
+    table = np.full((2, 9), -800.0)
     table[:, 2] = 0.0
-    assert pushed_evidence(table, np.array([2]), 2, np.empty(10)) == -np.inf
+    assert pushed_evidence(table, np.array([2]), 2, np.empty(18)) == -np.inf
 
 
 @pytest.mark.parametrize("possible", [~np.eye(3, dtype=bool), LADDER])
@@ -106,8 +108,11 @@ def test_density_ratio_is_that_of_the_definition(possible):
         free = sum(stats.gamma(1.0, scale=mean[x]).logpdf(rates[d, u, x, y]) for x, y in cells)
         given = [
             np.log(chance)
-            + sum(stats.gamma(A, scale=mean[x] * factor[x, y] / A).logpdf(rates[d, u, x, y]) for x, y in cells)
-            for chance, factor in pushes(3)
+            + sum(
+                stats.gamma(shape[x, y], scale=mean[x] * factor[x, y] / shape[x, y]).logpdf(rates[d, u, x, y])
+                for x, y in cells
+            )
+            for chance, shape, factor in pushes(3)
         ]
         np.testing.assert_allclose(found[d, u], np.array(given) - free, atol=1e-9)
 
@@ -134,7 +139,7 @@ def test_what_blocks_take_pushes_to_gain_is_what_complete_data_say():
     totals = count_statistics(paths, {"x1": ["x0"]})
     dwell, moves, rate = totals.dwell[1], totals.transitions[1], 1 / np.array([0.6, 0.5])
     table = np.stack([weigh(t, m, 1 / rate, off) for t, m in zip(dwell, moves)])
-    pushed = pushed_evidence(table, np.array([2]), 2, np.empty(10))
+    pushed = pushed_evidence(table, np.array([2]), 2, np.empty(18))
     assert fit.gain == pytest.approx(pushed - set_score(dwell, moves, np.array(1.0), rate, off), abs=0.3)
     assert abs(fit.gain) > 0.5  # there is something to be right about
 

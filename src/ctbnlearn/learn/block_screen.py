@@ -10,14 +10,20 @@ import numpy as np
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.learn.block_fit import BlockFitter, Network
-from ctbnlearn.structure.block_models import Quadratic, Sets, labels, laplace
+from ctbnlearn.learn.block_draws import draw_rates
+from ctbnlearn.structure.block_models import Laplace, Quadratic, Sets, labels, laplace
+from ctbnlearn.structure.pushes import EVEN, mixed
+
+PAIR_DRAWS = 128  # of the rates of a pair, for what pushes gain
 
 
 def product_scores(fitter: BlockFitter) -> FloatArray:
     """Score statistics of every edge from products of path posteriors of variables alone, (n, n) [source, target].
 
-    By cell of the time grid: how many more moves a variable made than its rates expect, against the other's state. Two
-    variables that hold each other back may cancel here; pairs that score in either direction should be kept.
+    By cell of the time grid: how many more moves a variable made than its rates expect, against the other's state; less
+    two a degree of freedom, so that variables of many states compare. Where parents may push a variable, the score of a
+    push by one state is taken where it is higher: it spends fewer of them. Two variables that hold each other back may
+    cancel here; pairs that score in either direction should be kept.
     """
     n, most = len(fitter.cards), max(fitter.cards)
     moved = most * (most - 1)
@@ -28,7 +34,11 @@ def product_scores(fitter: BlockFitter) -> FloatArray:
     sums, level, cells = fitter.evidence.add_up(product_sums, kinds)
     mean = level / max(float(cells), 1.0)
     spread = sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
-    out = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, moved).sum((1, 3))
+    by_move = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, -1).sum(1)
+    free = np.array(fitter.cards) - 1.0  # states of the other that count
+    out: FloatArray = by_move[..., :moved].sum(-1) - 2.0 * np.outer(free, free * (free + 1))
+    if fitter.scoring.pushed:
+        out = np.maximum(out, by_move[..., moved:].max(-1) - 2.0 * free[:, None])
     np.fill_diagonal(out, 0.0)
     return out
 
@@ -42,9 +52,9 @@ class Kind(NamedTuple):
 
 
 def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums over cells: products of shares and excess moves (4, n * .., n * moves), shares (n * .., 1), and cells."""
+    """Sums over cells: products of shares and excess moves (4, n * .., n * ..), shares (n * .., 1), and cells."""
     n, most = len(evidence.cards), max(evidence.cards)
-    sums = np.zeros((4, n * (most - 1), n * most * (most - 1)))
+    sums = np.zeros((4, n * (most - 1), n * (most * (most - 1) + most)))
     level, cells = np.zeros((n * (most - 1), 1)), 0
     for excess, share in _cells_alone(evidence, kinds):
         squares = excess**2
@@ -58,15 +68,23 @@ def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatA
 
 
 def _cells_alone(evidence: BlockEvidence, kinds: Sequence[Kind]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Per piece of the trajectories: excess moves (n * moves, cells), and shares of states but one (n * .., cells)."""
+    """Per piece of the trajectories: excess moves (n * .., cells), and shares of states but one (n * .., cells).
+
+    Moves of a variable one by one, then for every state those into it less those out of it.
+    """
     n, most = len(evidence.cards), max(evidence.cards)
     for piece, span in enumerate(evidence.spans):
         real = span.reshape(-1) > 0
-        excess = np.zeros((n, most * (most - 1), real.sum()), np.float32)
+        moved = most * (most - 1)
+        excess = np.zeros((n, moved + most, real.sum()), np.float32)
         share = np.zeros((n, most - 1, real.sum()), np.float32)
         for nodes, rates, start in kinds:
             for some, flow, dwell in evidence.chains.by_cell(nodes[:, None], rates, start, piece):
                 own = np.moveaxis(rates[some][..., None] * (flow - dwell[:, :, None]), 0, 3)
+                for k in range(own.shape[2]):  # [move, from], towards (from + move) modulo the number of states
+                    into = sum(own[:, s, k - s - 1] for s in range(own.shape[1]))
+                    push = into - own[:, :, k].sum(1)
+                    excess[nodes[some], moved + k] = push.reshape(len(some), -1)[..., real]
                 own = own.reshape(len(some), own.shape[1] * own.shape[2], -1)[..., real]
                 excess[nodes[some], : own.shape[1]] = own
                 time = np.moveaxis(dwell, 0, 2).reshape(len(some), dwell.shape[2], -1)[..., real]
@@ -89,7 +107,10 @@ def pair_gains(fitter: BlockFitter, pairs: Sequence[tuple[int, int]]) -> FloatAr
         prior = prior.reshape(len(own), len(options), 2, -1)
         used = np.stack([fitter.used(pair).reshape(-1) for pair in own])
         label = np.broadcast_to(label, (len(own), *label.shape))
-        value = laplace(top, label, prior[:, :, 0], prior[:, :, 1], used).log_evidence.reshape(-1, 2, 2)
+        found = laplace(top, label, prior[:, :, 0], prior[:, :, 1], used)
+        value = found.log_evidence.reshape(-1, 2, 2)
+        if fitter.scoring.pushed:
+            value += _pushed(fitter, own, found)
         for (a, b), v in zip(own, value):
             into = {
                 i: fitter.log_prior(i, [rules.required[i], (*rules.required[i], j)])
@@ -102,4 +123,21 @@ def pair_gains(fitter: BlockFitter, pairs: Sequence[tuple[int, int]]) -> FloatAr
                 out[b, a] = np.logaddexp.reduce(v[1]) - np.logaddexp.reduce(v[0])
             if b in into:
                 out[a, b] = np.logaddexp.reduce(v[:, 1]) - np.logaddexp.reduce(v[:, 0])
+    return out
+
+
+def _pushed(fitter: BlockFitter, pairs: Sequence[tuple[int, int]], found: Laplace) -> FloatArray:
+    """What the evidence of pairs gains where one variable may push the other, (n, into the first, into the second)."""
+    out = np.zeros((len(pairs), 2, 2))
+    for k, pair in enumerate(pairs):
+        for who, option in ((0, 2), (1, 1)):  # where it alone is driven
+            parent = fitter.cards[pair[1 - who]]
+            count = 0 if who == 0 else fitter.cards[pair[0]] * (fitter.cards[pair[0]] - 1)  # rates of the other
+            size = fitter.cards[pair[who]] * (fitter.cards[pair[who]] - 1) * parent
+            some = slice(count, count + size)
+            covariance = np.linalg.inv(found.curvature[k, option])[some, some]
+            rate, possible = fitter.prior(pair[who], [pair[1 - who]])[1], fitter.possible[pair[who]]
+            drawn = draw_rates(found.log_rates[k, option, some], covariance, rate, parent, possible, PAIR_DRAWS)
+            gain = float(mixed(drawn.gain([parent]), EVEN)) + drawn.bend
+            out[k] += gain * (np.array([[0, 0], [1, 1]]) if who == 0 else np.array([[0, 1], [0, 1]]))
     return out

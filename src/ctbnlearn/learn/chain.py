@@ -110,7 +110,7 @@ class Chain:
         self.drawn = set_draws.Drawn(
             np.zeros(len(self.net.exit)),
             np.zeros(len(self.net.step)),
-            np.ones(n),
+            np.ones(len(self.net.step)),
             np.ones(len(self.net.step)),
             np.full(1, EVEN if task.scoring.pushed else 0.0),
             np.zeros((n, n)),
@@ -253,8 +253,10 @@ class Chain:
             parents = tuple(net.parents[i, : net.n_parents[i]].tolist())
             size = int(np.prod([self.task.cards[j] for j in parents], dtype=int))
             dwell = drawn.dwell[net.leave[i] : net.leave[i] + size * card].reshape(size, card).copy()
-            moves = drawn.moves[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
-            rate = drawn.rate[net.place[i] : net.place[i] + size * card**2].reshape(size, card, card).copy()
+            cells = slice(net.place[i], net.place[i] + size * card**2)
+            moves, shape, rate = (
+                part[cells].reshape(size, card, card).copy() for part in (drawn.moves, drawn.shape, drawn.rate)
+            )
             starts = self.starts[i, :card].copy()
             sets, weights = drawn.top[i][drawn.top_weight[i] > 0], drawn.top_weight[i][drawn.top_weight[i] > 0]
             own = np.full(sets.shape[1], -1)
@@ -262,7 +264,7 @@ class Chain:
             if not (sets == own).all(1).any():  # one of many light ones
                 sets, weights = np.vstack([sets, own]), np.append(weights, drawn.weight[i])
             noise = np.zeros(0) if self.noise is None else self.noise.parameters(i)
-            out.append(NodeRecord(parents, dwell, moves, float(drawn.shape[i]), rate, starts, sets, weights, noise))
+            out.append(NodeRecord(parents, dwell, moves, shape, rate, starts, sets, weights, noise))
         return out
 
     def _forget(self) -> None:

@@ -55,7 +55,7 @@ def rate_tables(
                 parents,
                 np.stack([r.dwell for r in records]),
                 np.stack([r.moves for r in records]),
-                (np.array([r.prior_shape for r in records]), np.stack([r.prior_rate for r in records])),
+                (np.stack([r.prior_shape for r in records]), np.stack([r.prior_rate for r in records])),
                 problem.possible,
                 float(problem.shape[0]),
             )

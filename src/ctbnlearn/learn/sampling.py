@@ -377,7 +377,7 @@ def network_evidence(data: Incomplete, task: Task, trail: Trail, alone: Alone) -
     for i, m in enumerate(parents):
         problem = task.problem(i, m, alone)
         alpha, beta, possible = problem.shape[0], problem.rate[0][:, None], problem.possible
-        a = np.array([r[i].prior_shape for r in held])[:, None, None, None] + np.stack([r[i].moves for r in held])
+        a = np.stack([r[i].prior_shape + r[i].moves for r in held])
         b = np.stack([r[i].prior_rate for r in held]) + np.stack([r[i].dwell for r in held])[..., None]
         own = digamma(a) - np.log(b)  # of a sweep the mean of the logarithms of the rates
         centre = own.mean(0)

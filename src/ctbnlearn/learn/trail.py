@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ctbnlearn.arrays import FloatArray, IntArray
 
 MOST = 128
+PARTS = ("parents", "dwell", "moves", "prior_shape", "prior_rate", "starts", "sets", "weights", "noise")  # of records
 
 
 class NodeRecord(NamedTuple):
@@ -26,8 +27,8 @@ class NodeRecord(NamedTuple):
     parents: tuple[int, ...]
     dwell: FloatArray
     moves: FloatArray
-    prior_shape: float
-    prior_rate: FloatArray  # (U, S, S)
+    prior_shape: FloatArray  # (U, S, S)
+    prior_rate: FloatArray
     starts: FloatArray
     sets: IntArray  # (k, most parents), filled up with -1
     weights: FloatArray
@@ -101,7 +102,7 @@ class Trail:
             "parents": np.array([j for r in flat for j in r.parents], np.int64),
             "dwell": _joined([r.dwell for r in flat]),
             "moves": _joined([r.moves for r in flat]),
-            "prior_shape": np.array([r.prior_shape for r in flat], float),
+            "prior_shape": _joined([r.prior_shape for r in flat]),
             "prior_rate": _joined([r.prior_rate for r in flat]),
             "starts": _joined([r.starts for r in flat]),
             "n_sets": np.array([len(r.weights) for r in flat], np.int64),
@@ -116,7 +117,7 @@ class Trail:
         """The trail that `arrays` took apart."""
         out = cls(int(arrays["length"][0]))
         out.edges, out.evidence = list(arrays["edges"]), arrays["evidence"].tolist()
-        at = dict.fromkeys(("parents", "dwell", "moves", "prior_rate", "starts", "sets", "weights", "noise"), 0)
+        at = dict.fromkeys(PARTS, 0)
 
         def take(key: str, count: int) -> NDArray[Any]:
             at[key] += count
@@ -130,7 +131,7 @@ class Trail:
             size = int(np.prod([cards[j] for j in parents], dtype=int))
             dwell = take("dwell", size * card).reshape(size, card)
             moves = take("moves", size * card**2).reshape(size, card, card)
-            shape = float(arrays["prior_shape"][number])
+            shape = take("prior_shape", size * card**2).reshape(size, card, card)
             rate = take("prior_rate", size * card**2).reshape(size, card, card)
             starts, sets, weights = take("starts", card), take("sets", n_sets), take("weights", n_sets)
             nodes.append(NodeRecord(parents, dwell, moves, shape, rate, starts, sets, weights, take("noise", n_noise)))

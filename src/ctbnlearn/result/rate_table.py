@@ -73,12 +73,12 @@ class RateTable:
     ) -> RateTable:
         """From the statistics of several sweeps, (R, U, S) and (R, U, S, S): the posterior is a mixture of Gammas.
 
-        `prior` has the shape of all cells of a sweep, (R,), and their rates, (R, U, S, S); `counted` is how many
-        transitions it counts as seen in a cell.
+        `prior` has the shapes and rates of all cells, (R, U, S, S) each; `counted` is how many transitions it counts as
+        seen in a cell.
         """
         alpha, beta = prior
         possible = possible & ~np.eye(len(possible), dtype=bool)
-        a, b = alpha[:, None, None, None] + transitions, beta + dwell[..., None]
+        a, b = alpha + transitions, beta + dwell[..., None]
         n_draws = int(np.clip(MOST_NUMBERS // transitions[0].size, *DRAWS))
         sweeps = np.arange(n_draws) * len(dwell) // n_draws if len(dwell) > n_draws else np.arange(n_draws) % len(dwell)
         draws = np.random.default_rng(0).gamma(a[sweeps]) / b[sweeps] * possible

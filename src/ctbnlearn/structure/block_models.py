@@ -49,10 +49,14 @@ class Quadratic(NamedTuple):
 
 
 class Laplace(NamedTuple):
-    """Log evidence of some networks, and the logarithms of their rates at the top, one a group of cells, (q, p)."""
+    """Log evidence of some networks, (q,); logarithms of their rates at the top, one a group of cells, (q, p).
+
+    `curvature` is minus the Hessian of the log posterior density there, (q, p, p).
+    """
 
     log_evidence: FloatArray
     log_rates: FloatArray
+    curvature: FloatArray
 
 
 @lru_cache(maxsize=65536)
@@ -130,4 +134,4 @@ def laplace(top: Quadratic, label: IntArray, shape: FloatArray, rate: FloatArray
     value = top.value[..., None] + (off * slope).sum(-1) - 0.5 * ((off[..., None, :] @ j)[..., 0, :] * off).sum(-1)
     pull = b * np.exp(np.clip(x, -50.0, 50.0))
     prior = np.where(there, a * x - pull + prior_constant(a, b) + 0.5 * np.log(2 * np.pi), 0.0).sum(-1)
-    return Laplace(value + prior - 0.5 * np.linalg.slogdet(hessian)[1], x)
+    return Laplace(value + prior - 0.5 * np.linalg.slogdet(hessian)[1], x, hessian)

@@ -7,8 +7,10 @@ e^t towards a state k (away from it, if t < 0). Given that,
 
     r(x, y | u) ~ Gamma(A, A / (mu(x) e^s)),   s = t ([y = k] - [x = k]),
 
-mu(x) the mean rate out of x that independent priors are centred on. A single rate is about as uncertain as there: the
-standard deviation of its logarithm is 1.2 here (two states) and 1.3 there; what differs is how rates hang together.
+mu(x) the mean rate out of x that independent priors are centred on. How far rates stray from that grows with the push:
+the standard deviation of their logarithms is about 0.45 |t|, as far as to the middle between one step and the next, so
+that the two sides of a strong push need not be alike. What differs from independent priors is how rates hang together;
+a single rate is about as uncertain.
 
 Pushes of the parent states are independent but for one thing: every parent must make a difference. With f_c(u) the
 probability of push c times the evidence of what was seen in state u, that is, by inclusion and exclusion over the
@@ -34,12 +36,13 @@ from ctbnlearn.streams import compiled
 
 MOST_PARENTS = 4  # with more, rates are independent
 EVEN = 0.5  # the share to begin with
-SHAPE = 8.0  # A
-STEPS = np.array([-1.6, -0.8, 0.0, 0.8, 1.6])  # t, all equally likely
-NONE, N_STEPS = 2, 5  # the step of no push, and how many there are
-STRETCH = np.exp(-STEPS)
+STEPS = np.array([-3.2, -1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6, 3.2])  # t, all equally likely
+SHAPES = np.array([1.0, 2.0, 8.0, 32.0, 32.0, 32.0, 8.0, 2.0, 1.0])  # A of rates that are changed so
+NONE, N_STEPS = 4, 9  # the step of no push, and how many there are
+STRETCH = SHAPES * np.exp(-STEPS)
 LISTED = 256  # transitions up to which log Gamma functions are looked up
-RISING = np.concatenate([[0.0], np.cumsum(np.log(SHAPE + np.arange(LISTED - 1)))])  # ln Gamma(A + m) - ln Gamma(A)
+RISING = np.zeros((N_STEPS, LISTED))  # ln Gamma(A + m) - ln Gamma(A)
+RISING[:, 1:] = np.cumsum(np.log(SHAPES[:, None] + np.arange(LISTED - 1)), 1)
 LEAST = 1e-6  # share of pushes in which every parent matters, below which none are taken: they could not be drawn
 
 
@@ -90,24 +93,23 @@ def weigh_pushes(
     for c in range(count):
         out[c] = log_chance(card, c)
     for x in range(card):
-        b = SHAPE * rate[x]
-        for g in range(N_STEPS):
-            after[g] = log(b * STRETCH[g] + table[x])
         for y in range(card):
             if not possible[x, y]:
                 continue
             m = table[card + x * card + y]
             whole = int(m)
-            total += RISING[whole] if whole == m and whole < LISTED else lgamma(SHAPE + m) - lgamma(SHAPE)
-            total += SHAPE * log(b) - (SHAPE + m) * after[NONE]
+            listed = whole == m and whole < LISTED
+            for g in range(N_STEPS):
+                b, shape = rate[x] * STRETCH[g], SHAPES[g]
+                rising = RISING[g, whole] if listed else lgamma(shape + m) - lgamma(shape)
+                after[g] = rising + shape * log(b) - (shape + m) * log(b + table[x])
+            total += after[NONE]
             for step in range(each):
                 g = step + (step >= NONE)
                 if card > 2 or y == 1:  # towards y
-                    at = step + (1 if card == 2 else 1 + each * y)
-                    out[at] -= SHAPE * STEPS[g] + (SHAPE + m) * (after[g] - after[NONE])
+                    out[step + (1 if card == 2 else 1 + each * y)] += after[g] - after[NONE]
                 if card > 2 or x == 1:  # towards x
-                    at = step + (1 if card == 2 else 1 + each * x)
-                    out[at] += SHAPE * STEPS[g] - (SHAPE + m) * (after[each - g] - after[NONE])
+                    out[step + (1 if card == 2 else 1 + each * x)] += after[each - g] - after[NONE]
     for c in range(count):
         out[c] += total
 
@@ -202,14 +204,15 @@ def log_ratios(log_rates: FloatArray, rate: FloatArray, possible: BoolArray) -> 
     card = len(rate)
     keep = (possible & ~np.eye(card, dtype=bool)).reshape(-1)
     beta = np.repeat(np.asarray(rate, float), card)
-    step = [[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))]
-    pull = np.where(keep, SHAPE * beta * STRETCH[np.array(step)], 0.0)  # rates of the Gammas, (pushes, S * S)
-    constant = (SHAPE * np.log(pull, where=keep, out=np.zeros_like(pull)) - gammaln(SHAPE) * keep).sum(1)
+    step = np.array([[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))])
+    shape = np.where(keep, SHAPES[step], 0.0)  # of the Gammas, (pushes, S * S)
+    pull = np.where(keep, beta * STRETCH[step], 0.0)
+    constant = (shape * np.log(pull, where=keep, out=np.zeros_like(pull)) - gammaln(SHAPES[step]) * keep).sum(1)
     constant += [log_chance(card, c) for c in range(len(pull))]
     logs = np.where(keep, log_rates.reshape(*log_rates.shape[:-2], -1), 0.0)
     rates = np.exp(np.clip(logs, -50.0, 50.0)) * keep
     free = (np.log(beta) * keep).sum() + logs.sum(-1) - rates @ beta
-    out: FloatArray = constant - rates @ pull.T + (SHAPE * logs.sum(-1) - free)[..., None]
+    out: FloatArray = constant + logs @ shape.T - rates @ pull.T - free[..., None]
     return out
 
 

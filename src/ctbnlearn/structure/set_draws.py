@@ -25,7 +25,7 @@ from ctbnlearn.streams import choose, compiled, gamma, uniform
 from ctbnlearn.structure.pushes import (
     MOST_PARENTS,
     N_STEPS,
-    SHAPE,
+    SHAPES,
     STRETCH,
     all_matter,
     n_pushes,
@@ -76,13 +76,13 @@ class Drawn(NamedTuple):
     """What a sweep found: statistics of the present sets, weights of all.
 
     dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`, and the Gamma priors that
-    its rates were drawn with, shape[i] and rate[place[i] + ...]; the share of nodes that their parents push, 0 if none
+    its rates were drawn with, shape[place[i] + ...] and rate[place[i] + ...]; the share of nodes that their parents push, 0 if none
     are; `edges` [source, target] adds up weights; the heaviest sets of every node with their weights.
     """
 
     dwell: FloatArray
     moves: FloatArray
-    shape: FloatArray  # (N,)
+    shape: FloatArray
     rate: FloatArray
     pushed: FloatArray  # (1,)
     edges: FloatArray
@@ -337,7 +337,6 @@ def draw_sets(
         pushed = pushing[pick] > 0.0 and uniform(random) < pushing[pick]
         n_pushed += pushed
         n_free += not pushed and sizes[pick] > 0
-        drawn.shape[i] = SHAPE if pushed else priors.shape[i] * factors[pick]
         if pushed:
             for m in range(sizes[pick]):
                 own_cards[m] = cards[members[pick, m]]
@@ -358,12 +357,14 @@ def draw_sets(
                 for y in range(card):
                     at = (u * card + x) * card + y
                     moves, rate = tables[base + card + x * card + y], 0.0
-                    prior = priors.rate[i, x] * factors[pick]
+                    shape, prior = priors.shape[i] * factors[pick], priors.rate[i, x] * factors[pick]
                     if pushed:
-                        prior = SHAPE * priors.rate[i, x] * STRETCH[push_step(card, push[u], x, y)]
-                    drawn.moves[net.place[i] + at], drawn.rate[net.place[i] + at] = moves, prior
+                        step = push_step(card, push[u], x, y)
+                        shape, prior = SHAPES[step], priors.rate[i, x] * STRETCH[step]
+                    drawn.moves[net.place[i] + at] = moves
+                    drawn.shape[net.place[i] + at], drawn.rate[net.place[i] + at] = shape, prior
                     if priors.possible[i, x, y]:
-                        rate = gamma(random, drawn.shape[i] + moves) / (prior + time)
+                        rate = gamma(random, shape + moves) / (prior + time)
                     rates[at] = rate
         put_rates(net, i, card, rates, states)
     if share > 0.0:
