@@ -58,8 +58,8 @@ from ctbnlearn.structure.pushes import EVEN, MOST_PARENTS, log_ratios, mixed, pu
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
 SETTLE_SECONDS = 0.25  # estimated time for more than the fewest sweeps: few data need more, and are fast
 LEAST_SWEEPS = 100  # of every chain before they may agree
-STUBBORN = 0.005  # share of pairs on which chains may differ by twice as much
-PATIENCE = 1000  # sweeps from which on all may, if their average is as precise as that of chains which agree
+PATIENCE = 1000  # sweeps from which on chains may differ, if their average is as precise as that of chains which agree
+STUBBORN = 0.005  # share of pairs on which it need not be
 CHAIN_SECONDS = 60.0  # estimated time of a chain that sweeps=None allows
 MOST_SWEEPS = 10_000
 MOST_EXACT = 512  # joint states up to which evidence is worked out
@@ -301,15 +301,17 @@ def _sweep_seconds(task: Task, alone: Alone) -> float:
 
 
 def agree(trails: Sequence[Trail], agreement: float) -> bool:
-    """Whether chains agree on all edges, but for one pair in two hundred, and on those to twice as much.
+    """Whether chains agree on all edges.
 
-    With few data many edges are open, and the largest difference among them shrinks slowly. After long enough it
-    suffices that every average is as precise as the average of four chains that agree: a quarter of their range.
+    With few data many edges are open, and the largest difference among them shrinks slowly. After long enough one pair
+    in two hundred may differ by twice as much, and on all it suffices that every average is as precise as the average
+    of four chains that agree: a quarter of their range.
     """
     apart = np.maximum(disagreement(trails), drift(trails))
     far = apart > agreement
-    if trails[0].n_sweeps >= PATIENCE:
-        far &= standard_error(trails) > agreement / 4
+    if trails[0].n_sweeps < PATIENCE:
+        return not far.any()
+    far &= standard_error(trails) > agreement / 4
     return bool(far.sum() <= STUBBORN * len(apart) * (len(apart) - 1) and apart.max(initial=0.0) <= 2 * agreement)
 
 
