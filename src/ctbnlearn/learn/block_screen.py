@@ -9,8 +9,8 @@ import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_evidence import BlockEvidence
-from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.learn.block_draws import draw_rates
+from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.structure.block_models import Laplace, Quadratic, Sets, labels, laplace
 from ctbnlearn.structure.pushes import EVEN, mixed
 

@@ -23,6 +23,7 @@ from ctbnlearn.execute.path_store import PathStore, ShardedPaths, WholePaths
 from ctbnlearn.execute.shards import Shards, Survey
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference import path_state
+from ctbnlearn.learn import head_start
 from ctbnlearn.learn.noise_draws import LearnedValues, NoiseDraws
 from ctbnlearn.learn.trail import NodeRecord, Stretch
 from ctbnlearn.model.initial import InitialDistribution
@@ -158,12 +159,19 @@ class Chain:
 
     def sweep(self, empty: bool = False) -> None:
         """Draw everything once; with `empty`, parents stay as few as they may be."""
-        task, cards = self.task, self.card_array
         self._draw_paths()
         if self.noise is not None and isinstance(self.paths, WholePaths):
             self.noise.step(self.paths.paths, self.random)
+        head_start.finish()
+        self.draw_sets(empty)
+        if self.task.initial is None:
+            initial = self.start
+            set_draws.draw_initial(self.card_array, self.starts, initial.place, initial.probability, self.random)
+
+    def draw_sets(self, empty: bool = False) -> None:
+        """Draw parents and rates of every node given the paths as they were counted."""
         self.evidence = set_draws.draw_sets(
-            cards,
+            self.card_array,
             self.pools,
             self.chance,
             self.priors,
@@ -173,8 +181,6 @@ class Chain:
             empty,
             self.random,
         )
-        if task.initial is None:
-            set_draws.draw_initial(cards, self.starts, self.start.place, self.start.probability, self.random)
 
     def _draw_paths(self) -> None:
         """Draw pools, and all paths given parents and rates."""

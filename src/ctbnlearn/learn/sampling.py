@@ -33,6 +33,7 @@ from ctbnlearn.execute.shards import canonical_order, make_shards, n_shards, sur
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
+from ctbnlearn.learn import head_start
 from ctbnlearn.learn.chain import Alone, Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
@@ -254,6 +255,8 @@ def run_chains(
     run = Run([])
     workers = workers or Threads()
     try:
+        if workers.local:
+            head_start.begin()
         steps = ChainSteps(task, workers)
         run.chains += [Chain(task, s if saved is None else None, workers) for s in seeds]
         if saved is None:

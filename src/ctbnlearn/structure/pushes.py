@@ -48,7 +48,7 @@ LEAST = 1e-6  # share of pushes in which every parent matters, below which none 
 
 @compiled
 def n_pushes(card: int) -> int:
-    """Pushes of a variable: none, and four by every state; with two states, those by one are those by the other."""
+    """Pushes of a variable: none, and eight by every state; with two states, those by one are those by the other."""
     return N_STEPS if card == 2 else 1 + (N_STEPS - 1) * card
 
 
@@ -204,7 +204,9 @@ def log_ratios(log_rates: FloatArray, rate: FloatArray, possible: BoolArray) -> 
     card = len(rate)
     keep = (possible & ~np.eye(card, dtype=bool)).reshape(-1)
     beta = np.repeat(np.asarray(rate, float), card)
-    step = np.array([[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))])
+    step = np.array(
+        [[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))]
+    )
     shape = np.where(keep, SHAPES[step], 0.0)  # of the Gammas, (pushes, S * S)
     pull = np.where(keep, beta * STRETCH[step], 0.0)
     constant = (shape * np.log(pull, where=keep, out=np.zeros_like(pull)) - gammaln(SHAPES[step]) * keep).sum(1)

@@ -76,7 +76,7 @@ class Drawn(NamedTuple):
     """What a sweep found: statistics of the present sets, weights of all.
 
     dwell[leave[i] + ...] and moves[place[i] + ...] of the present set, laid out as in `Net`, and the Gamma priors that
-    its rates were drawn with, shape[place[i] + ...] and rate[place[i] + ...]; the share of nodes that their parents push, 0 if none
+    its rates were drawn with, shape and rate [place[i] + ...]; the share of nodes that their parents push, 0 if none
     are; `edges` [source, target] adds up weights; the heaviest sets of every node with their weights.
     """
 
