@@ -39,14 +39,14 @@ def pushed_rates(mean):
     """Draws (draws, U, from) of rates that are exponential of a given mean, or pushed towards a state by the parents.
 
     Per draw one share of nodes with parents that are pushed, uniform; per such node and parent state a push, even among
-    nine but such that every parent makes a difference, and to either state rates about it, the wider the stronger.
+    seven but such that every parent makes a difference, and to either state rates about it, the wider the stronger.
     """
-    sizes_of_pushes = np.array([-3.2, -1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6, 3.2])
-    shapes = np.array([1.0, 2.0, 8.0, 32.0, 32.0, 32.0, 8.0, 2.0, 1.0])
+    sizes_of_pushes = np.array([-2.4, -1.2, -0.6, 0.0, 0.6, 1.2, 2.4])
+    shapes = np.array([1.0, 3.6, 14.0, 14.0, 14.0, 3.6, 1.0])
 
     def push(rng, draws, states):
         while True:
-            t = rng.integers(9, size=(4 * draws, states))
+            t = rng.integers(7, size=(4 * draws, states))
             grid = t.reshape(-1, *[2] * (states.bit_length() - 1))
             axes = range(1, grid.ndim)
             matter = [(np.diff(grid, axis=a) != 0).reshape(len(t), -1).any(1) for a in axes]

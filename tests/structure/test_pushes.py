@@ -17,27 +17,27 @@ from ctbnlearn.structure.problem import EdgeRules, Scoring
 from ctbnlearn.structure.pushes import all_matter, log_ratios, mixed, n_pushes, pushed_evidence, weigh_pushes
 from ctbnlearn.structure.score import set_score
 
-SHAPES = {0.0: 32.0, 0.4: 32.0, 0.8: 8.0, 1.6: 2.0, 3.2: 1.0}  # of rates, by the size of what is done to them
-SIZES = (-3.2, -1.6, -0.8, -0.4, 0.4, 0.8, 1.6, 3.2)
+SHAPES = {0.0: 14.0, 0.6: 14.0, 1.2: 3.6, 2.4: 1.0}  # of rates, by the size of what is done to them
+SIZES = (-2.4, -1.2, -0.6, 0.6, 1.2, 2.4)
 LADDER = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
 
 
 def pushes(card):
     """Every push as its probability, the shapes [from, to], and the factors of the mean rates."""
     states = [1] if card == 2 else range(card)
-    yield 1 / 9, np.full((card, card), 32.0), np.ones((card, card))
+    yield 1 / 7, np.full((card, card), 14.0), np.ones((card, card))
     for k in states:
         for t in SIZES:
             s = np.zeros((card, card))
             s[:, k] += t
             s[k, :] -= t
-            yield 1 / (9 * len(states)), np.vectorize(SHAPES.get)(abs(s)), np.exp(s)
+            yield 1 / (7 * len(states)), np.vectorize(SHAPES.get)(abs(s)), np.exp(s)
 
 
 def weigh(dwell, moves, mean, possible):
     """What is compiled, for one parent state."""
     table, out = np.concatenate([dwell, np.reshape(moves, -1)]).astype(float), np.empty(n_pushes(len(mean)))
-    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(9))
+    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(7))
     return out
 
 
@@ -92,9 +92,9 @@ def test_every_parent_matters(card, cards):
 
 
 def test_a_set_that_makes_no_difference_has_no_evidence():
-    table = np.full((2, 9), -800.0)
+    table = np.full((2, 7), -800.0)
     table[:, 2] = 0.0
-    assert pushed_evidence(table, np.array([2]), 2, np.empty(18)) == -np.inf
+    assert pushed_evidence(table, np.array([2]), 2, np.empty(14)) == -np.inf
 
 
 @pytest.mark.parametrize("possible", [~np.eye(3, dtype=bool), LADDER])
@@ -139,7 +139,7 @@ def test_what_blocks_take_pushes_to_gain_is_what_complete_data_say():
     totals = count_statistics(paths, {"x1": ["x0"]})
     dwell, moves, rate = totals.dwell[1], totals.transitions[1], 1 / np.array([0.6, 0.5])
     table = np.stack([weigh(t, m, 1 / rate, off) for t, m in zip(dwell, moves)])
-    pushed = pushed_evidence(table, np.array([2]), 2, np.empty(18))
+    pushed = pushed_evidence(table, np.array([2]), 2, np.empty(14))
     assert fit.gain == pytest.approx(pushed - set_score(dwell, moves, np.array(1.0), rate, off), abs=0.3)
     assert abs(fit.gain) > 0.5  # there is something to be right about
 

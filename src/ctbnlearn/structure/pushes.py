@@ -36,9 +36,9 @@ from ctbnlearn.streams import compiled
 
 MOST_PARENTS = 4  # with more, rates are independent
 EVEN = 0.5  # the share to begin with
-STEPS = np.array([-3.2, -1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6, 3.2])  # t, all equally likely
-SHAPES = np.array([1.0, 2.0, 8.0, 32.0, 32.0, 32.0, 8.0, 2.0, 1.0])  # A of rates that are changed so
-NONE, N_STEPS = 4, 9  # the step of no push, and how many there are
+STEPS = np.array([-2.4, -1.2, -0.6, 0.0, 0.6, 1.2, 2.4])  # t, all equally likely
+SHAPES = np.array([1.0, 3.6, 14.0, 14.0, 14.0, 3.6, 1.0])  # A of rates that are changed so
+NONE, N_STEPS = 3, 7  # the step of no push, and how many there are
 STRETCH = SHAPES * np.exp(-STEPS)
 LISTED = 256  # transitions up to which log Gamma functions are looked up
 RISING = np.zeros((N_STEPS, LISTED))  # ln Gamma(A + m) - ln Gamma(A)
@@ -48,7 +48,7 @@ LEAST = 1e-6  # share of pushes in which every parent matters, below which none 
 
 @compiled
 def n_pushes(card: int) -> int:
-    """Pushes of a variable: none, and eight by every state; with two states, those by one are those by the other."""
+    """Pushes of a variable: none, and six by every state; with two states, those by one are those by the other."""
     return N_STEPS if card == 2 else 1 + (N_STEPS - 1) * card
 
 
