@@ -315,6 +315,30 @@ def test_a_cluster_without_workers_is_waited_for(deserted, caplog):
     assert [r.levelname for r in caplog.records if "has no workers" in r.message] == ["WARNING"]
 
 
+@pytest.mark.parametrize("work_fails", [False, True])
+def test_a_result_that_comes_while_one_looks_is_taken(deserted, work_fails):
+    """The wait ends, and by the time one asks the work is done; or the work itself took too long."""
+
+    class Future:
+        waits = 0
+
+        def result(self, timeout):
+            self.waits += 1
+            if self.waits == 1 or work_fails:
+                raise TimeoutError
+            return 9
+
+        def done(self):
+            return True
+
+    workers = cluster.Cluster(deserted)
+    if work_fails:
+        with pytest.raises(ExecutionError, match="no longer answers"):
+            workers._finish(Future())
+    else:
+        assert workers._finish(Future()) == 9
+
+
 def test_a_cluster_that_stays_without_workers_ends_the_run(deserted, monkeypatch):
     monkeypatch.setattr(cluster, "MOST_SECONDS_ALONE", 0.3)
     with pytest.raises(ExecutionError, match=r"no workers for 0\.3 s; start some with `dask worker`"):
