@@ -20,7 +20,9 @@ assert head_start._RUNNING
 head_start.finish()
 assert not head_start._RUNNING
 from ctbnlearn.structure.set_draws import draw_sets
-head_start.compile_sets()
+import ctbnlearn as cl
+obs = cl.observe(cl.simulate(cl.random_network(3, 1, rng=1), 5, n_transitions=6, rng=2), n_times=4, rng=3)
+cl.StructureLearner(inference=cl.Sampling(chains=1, sweeps=40)).fit(obs)
 print(sum(draw_sets.stats.cache_hits.values()), sum(draw_sets.stats.cache_misses.values()))
 head_start.begin()
 print(len(head_start._RUNNING))
@@ -29,7 +31,7 @@ print(len(head_start._RUNNING))
 
 def test_what_was_compiled_beside_is_loaded(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", BESIDE],
+        [sys.executable, "-W", "error::ResourceWarning", "-c", BESIDE],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,

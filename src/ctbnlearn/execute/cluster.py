@@ -19,7 +19,6 @@ from ctbnlearn.errors import ExecutionError, ParameterError
 from ctbnlearn.execute.workers import GO_ON, RETRIES, Failed, LostError, Workers, call, result_of
 
 LOOK_SECONDS = 5.0  # after which a wait is interrupted, to see whether there are workers
-FETCH_SECONDS = 600.0  # that a result may be on its way
 MOST_SECONDS_ALONE = 600.0  # that a cluster may be without workers
 
 log = logging.getLogger("ctbnlearn")
@@ -80,8 +79,8 @@ class Cluster(Workers):
                 try:
                     return future.result(timeout=LOOK_SECONDS)
                 except TimeoutError:
-                    if future.done():  # meanwhile, and the result is on its way; or it is the work that took too long
-                        return future.result(timeout=FETCH_SECONDS)
+                    if future.status == "error":  # it is the work that took too long, or has failed meanwhile
+                        return future.result()
                     if self._abandoned:
                         raise LostError from None
                     self._await_workers()

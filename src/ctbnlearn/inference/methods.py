@@ -43,9 +43,9 @@ class Sampling(Method):
     sweeps : int or None
         Sweeps of each chain at most. None: as many as take very roughly a minute a chain, 200 to 10,000.
     agreement : float
-        Chains go on until they give no edge probabilities further apart than this (one in two hundred may be by twice
-        as much), and their rates have mixed. After a thousand sweeps all may be by twice as much, if the standard
-        error of every average is at most a quarter of this.
+        Chains go on until they give no edge probabilities further apart than this, and their rates have mixed. After
+        a thousand sweeps they may be twice as far apart, if the standard error of every average, but for one in two
+        hundred, is at most a quarter of this.
     """
 
     name: ClassVar[str] = "sampling"

@@ -9,7 +9,6 @@ import numpy as np
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.inference.block_evidence import BlockEvidence
-from ctbnlearn.learn.block_draws import draw_rates
 from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.structure.block_models import Laplace, Quadratic, Sets, labels, laplace
 from ctbnlearn.structure.pushes import EVEN, mixed
@@ -36,11 +35,17 @@ def product_scores(fitter: BlockFitter) -> FloatArray:
     spread = sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
     by_move = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, -1).sum(1)
     free = np.array(fitter.cards) - 1.0  # states of the other that count
-    out: FloatArray = by_move[..., :moved].sum(-1) - 2.0 * np.outer(free, free * (free + 1))
+    rates = np.array([float((p & ~np.eye(len(p), dtype=bool)).sum()) for p in fitter.possible])
+    out: FloatArray = by_move[..., :moved].sum(-1) - 2.0 * np.outer(free, rates)
     if fitter.scoring.pushed:
         out = np.maximum(out, by_move[..., moved:].max(-1) - 2.0 * free[:, None])
     np.fill_diagonal(out, 0.0)
     return out
+
+
+def n_sides(most: int) -> int:
+    """States that variables of so many may be pushed by; with two states, those by one are those by the other."""
+    return 1 if most == 2 else most
 
 
 class Kind(NamedTuple):
@@ -54,7 +59,7 @@ class Kind(NamedTuple):
 def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums over cells: products of shares and excess moves (4, n * .., n * ..), shares (n * .., 1), and cells."""
     n, most = len(evidence.cards), max(evidence.cards)
-    sums = np.zeros((4, n * (most - 1), n * (most * (most - 1) + most)))
+    sums = np.zeros((4, n * (most - 1), n * (most * (most - 1) + n_sides(most))))
     level, cells = np.zeros((n * (most - 1), 1)), 0
     for excess, share in _cells_alone(evidence, kinds):
         squares = excess**2
@@ -76,12 +81,12 @@ def _cells_alone(evidence: BlockEvidence, kinds: Sequence[Kind]) -> Iterator[tup
     for piece, span in enumerate(evidence.spans):
         real = span.reshape(-1) > 0
         moved = most * (most - 1)
-        excess = np.zeros((n, moved + most, real.sum()), np.float32)
+        excess = np.zeros((n, moved + n_sides(most), real.sum()), np.float32)
         share = np.zeros((n, most - 1, real.sum()), np.float32)
         for nodes, rates, start in kinds:
             for some, flow, dwell in evidence.chains.by_cell(nodes[:, None], rates, start, piece):
                 own = np.moveaxis(rates[some][..., None] * (flow - dwell[:, :, None]), 0, 3)
-                for k in range(own.shape[2]):  # [move, from], towards (from + move) modulo the number of states
+                for k in range(min(own.shape[2], n_sides(most))):  # own: [move, from], to from + move + 1 (mod S)
                     into = sum(own[:, s, k - s - 1] for s in range(own.shape[1]))
                     push = into - own[:, :, k].sum(1)
                     excess[nodes[some], moved + k] = push.reshape(len(some), -1)[..., real]
@@ -131,13 +136,13 @@ def _pushed(fitter: BlockFitter, pairs: Sequence[tuple[int, int]], found: Laplac
     out = np.zeros((len(pairs), 2, 2))
     for k, pair in enumerate(pairs):
         for who, option in ((0, 2), (1, 1)):  # where it alone is driven
-            parent = fitter.cards[pair[1 - who]]
-            count = 0 if who == 0 else fitter.cards[pair[0]] * (fitter.cards[pair[0]] - 1)  # rates of the other
-            size = fitter.cards[pair[who]] * (fitter.cards[pair[who]] - 1) * parent
-            some = slice(count, count + size)
+            node, parent = pair[who], pair[1 - who]
+            own, first = fitter.cards[node], fitter.cards[pair[0]]
+            begin = 0 if who == 0 else first * (first - 1)  # rates of the other, which has no parent
+            some = slice(begin, begin + own * (own - 1) * fitter.cards[parent])
             covariance = np.linalg.inv(found.curvature[k, option])[some, some]
-            rate, possible = fitter.prior(pair[who], [pair[1 - who]])[1], fitter.possible[pair[who]]
-            drawn = draw_rates(found.log_rates[k, option, some], covariance, rate, parent, possible, PAIR_DRAWS)
-            gain = float(mixed(drawn.gain([parent]), EVEN)) + drawn.bend
+            driven = Network((node, parent), ((1,), ()))
+            drawn = fitter.draws(driven, found.log_rates[k, option, some], covariance, PAIR_DRAWS)
+            gain = float(mixed(drawn.gain([fitter.cards[parent]]), EVEN))
             out[k] += gain * (np.array([[0, 0], [1, 1]]) if who == 0 else np.array([[0, 1], [0, 1]]))
     return out

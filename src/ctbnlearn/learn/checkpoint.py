@@ -28,7 +28,7 @@ from ctbnlearn.learn.tensor_file import read_note, read_tensors, remove_unfinish
 from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.manifest import fingerprint, plain
 
-FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 3
+FORMAT, FORMAT_VERSION = "ctbnlearn-checkpoint", 4
 CURRENT, BEST = "checkpoint.safetensors", "best.safetensors"
 LONGEST = 100  # letters of a setting up to which it is kept as it is
 

@@ -25,20 +25,20 @@ COMMAND = "from ctbnlearn.learn.head_start import compile_sets; compile_sets()"
 
 
 def kept_on_disk() -> bool:
-    """Whether draws of parent sets were compiled before."""
+    """Whether draws of parent sets were compiled before, or never will be."""
     from ctbnlearn.structure.set_draws import draw_sets
 
-    folder = Path(str(draw_sets.stats.cache_path))  # type: ignore[attr-defined]  # numba's dispatcher
-    return any(folder.glob("set_draws.draw_sets-*.nbc"))
+    stats = getattr(draw_sets, "stats", None)  # of numba's dispatcher; a plain function where compilation is off
+    return stats is None or any(Path(stats.cache_path).glob("set_draws.draw_sets-*.nbc"))
 
 
 def begin() -> None:
     """Start the process, unless there is nothing to compile, or no processor for it."""
-    if usable_cores() < 2 or not sys.executable or kept_on_disk():
+    if usable_cores() < 2 or not sys.executable or getattr(sys, "frozen", False):
         return
     quiet = subprocess.DEVNULL
     with _LOCK, suppress(OSError):  # no further process is to be had
-        if not _RUNNING:
+        if not _RUNNING and not kept_on_disk():
             command = [sys.executable, "-c", COMMAND]
             _RUNNING.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
 
@@ -47,14 +47,14 @@ def finish() -> None:
     """Wait for the process, where it runs; what it compiled is then loaded."""
     if not _RUNNING:
         return
-    with _LOCK:
-        while _RUNNING:
-            process = _RUNNING.pop()
+    with _LOCK:  # chains come here side by side, and all of them wait
+        for process in _RUNNING:
             try:
                 process.wait(LONGEST)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        _RUNNING.clear()
 
 
 @atexit.register

@@ -51,7 +51,7 @@ class Quadratic(NamedTuple):
 class Laplace(NamedTuple):
     """Log evidence of some networks, (q,); logarithms of their rates at the top, one a group of cells, (q, p).
 
-    `curvature` is minus the Hessian of the log posterior density there, (q, p, p).
+    `curvature` is minus the Hessian of the log posterior density near there, (q, p, p).
     """
 
     log_evidence: FloatArray

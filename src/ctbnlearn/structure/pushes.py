@@ -8,9 +8,9 @@ e^t towards a state k (away from it, if t < 0). Given that,
     r(x, y | u) ~ Gamma(A, A / (mu(x) e^s)),   s = t ([y = k] - [x = k]),
 
 mu(x) the mean rate out of x that independent priors are centred on. How far rates stray from that grows with the push:
-the standard deviation of their logarithms is about 0.45 |t|, as far as to the middle between one step and the next, so
-that the two sides of a strong push need not be alike. What differs from independent priors is how rates hang together;
-a single rate is about as uncertain.
+the standard deviation of their logarithms is about half of |t| (that of the smallest where there is no push), so that
+the two sides of a strong push need not be alike. What differs from independent priors is how rates hang together; a
+single rate is somewhat more uncertain: the standard deviation of its logarithm is 1.7 with two states, and 1.3 there.
 
 Pushes of the parent states are independent but for one thing: every parent must make a difference. With f_c(u) the
 probability of push c times the evidence of what was seen in state u, that is, by inclusion and exclusion over the
@@ -39,7 +39,7 @@ EVEN = 0.5  # the share to begin with
 STEPS = np.array([-2.4, -1.2, -0.6, 0.0, 0.6, 1.2, 2.4])  # t, all equally likely
 SHAPES = np.array([1.0, 3.6, 14.0, 14.0, 14.0, 3.6, 1.0])  # A of rates that are changed so
 NONE, N_STEPS = 3, 7  # the step of no push, and how many there are
-STRETCH = SHAPES * np.exp(-STEPS)
+PULL = SHAPES * np.exp(-STEPS)  # rates of these Gammas, for a mean rate of one
 LISTED = 256  # transitions up to which log Gamma functions are looked up
 RISING = np.zeros((N_STEPS, LISTED))  # ln Gamma(A + m) - ln Gamma(A)
 RISING[:, 1:] = np.cumsum(np.log(SHAPES[:, None] + np.arange(LISTED - 1)), 1)
@@ -70,7 +70,7 @@ def log_chance(card: int, push: int) -> float:
 
 @compiled
 def weigh_pushes(
-    table: FloatArray, card: int, rate: FloatArray, possible: BoolArray, out: FloatArray, after: FloatArray
+    table: FloatArray, card: int, rate: FloatArray, possible: BoolArray, out: FloatArray, part: FloatArray
 ) -> None:
     """Log evidence of the statistics of one parent state under every push, with the probability of that.
 
@@ -86,7 +86,7 @@ def weigh_pushes(
         Transitions that can happen.
     out
         Filled, one number a push.
-    after : (N_STEPS,)
+    part : (N_STEPS,)
         Scratch.
     """
     count, total, each = n_pushes(card), 0.0, N_STEPS - 1
@@ -100,16 +100,16 @@ def weigh_pushes(
             whole = int(m)
             listed = whole == m and whole < LISTED
             for g in range(N_STEPS):
-                b, shape = rate[x] * STRETCH[g], SHAPES[g]
+                b, shape = rate[x] * PULL[g], SHAPES[g]
                 rising = RISING[g, whole] if listed else lgamma(shape + m) - lgamma(shape)
-                after[g] = rising + shape * log(b) - (shape + m) * log(b + table[x])
-            total += after[NONE]
+                part[g] = rising + shape * log(b) - (shape + m) * log(b + table[x])
+            total += part[NONE]
             for step in range(each):
                 g = step + (step >= NONE)
                 if card > 2 or y == 1:  # towards y
-                    out[step + (1 if card == 2 else 1 + each * y)] += after[g] - after[NONE]
+                    out[step + (1 if card == 2 else 1 + each * y)] += part[g] - part[NONE]
                 if card > 2 or x == 1:  # towards x
-                    out[step + (1 if card == 2 else 1 + each * x)] += after[each - g] - after[NONE]
+                    out[step + (1 if card == 2 else 1 + each * x)] += part[each - g] - part[NONE]
     for c in range(count):
         out[c] += total
 
@@ -130,7 +130,7 @@ def pushed_evidence(table: FloatArray, cards: IntArray, card: int, group: FloatA
         Scratch, as large as the table.
     """
     states, count, k = table.shape[0], n_pushes(card), len(cards)
-    peaks, top = 0.0, 1.0
+    peaks = 0.0
     for u in range(states):
         peak = table[u, 0]
         for c in range(1, count):
@@ -140,7 +140,9 @@ def pushed_evidence(table: FloatArray, cards: IntArray, card: int, group: FloatA
         for c in range(count):
             table[u, c] = exp(table[u, c] - peak)
             summed += table[u, c]
-        top *= summed
+        for c in range(count):
+            table[u, c] /= summed
+        peaks += log(summed)
     total = norm = 0.0
     for held in range(1 << k):  # by bits the members that pushes may depend on
         size, sign = 1, 1.0
@@ -171,7 +173,7 @@ def pushed_evidence(table: FloatArray, cards: IntArray, card: int, group: FloatA
         for c in range(count):
             alike += exp(log_chance(card, c) * (states // size))
         norm += sign * alike**size
-    return peaks + log(total) - log(norm) if total > LEAST * top else -inf
+    return peaks + log(total) - log(norm) if total > LEAST else -inf
 
 
 @compiled
@@ -208,7 +210,7 @@ def log_ratios(log_rates: FloatArray, rate: FloatArray, possible: BoolArray) -> 
         [[push_step(card, c, x, y) for x in range(card) for y in range(card)] for c in range(n_pushes(card))]
     )
     shape = np.where(keep, SHAPES[step], 0.0)  # of the Gammas, (pushes, S * S)
-    pull = np.where(keep, beta * STRETCH[step], 0.0)
+    pull = np.where(keep, beta * PULL[step], 0.0)
     constant = (shape * np.log(pull, where=keep, out=np.zeros_like(pull)) - gammaln(SHAPES[step]) * keep).sum(1)
     constant += [log_chance(card, c) for c in range(len(pull))]
     logs = np.where(keep, log_rates.reshape(*log_rates.shape[:-2], -1), 0.0)

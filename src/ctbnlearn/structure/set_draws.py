@@ -25,8 +25,8 @@ from ctbnlearn.streams import choose, compiled, gamma, uniform
 from ctbnlearn.structure.pushes import (
     MOST_PARENTS,
     N_STEPS,
+    PULL,
     SHAPES,
-    STRETCH,
     all_matter,
     n_pushes,
     push_step,
@@ -225,7 +225,7 @@ def draw_sets(
         np.empty(capacity[0]),
     )
     factors, place, tables = np.empty(capacity[0]), np.empty(capacity[0] + 1, np.int64), np.empty(capacity[1])
-    pushing, after, push = np.empty(capacity[0]), np.empty(N_STEPS), np.zeros(len(net.omega), np.int64)
+    pushing, part, push = np.empty(capacity[0]), np.empty(N_STEPS), np.zeros(len(net.omega), np.int64)
     own_cards, most_joint = np.empty(wide, np.int64), 1
     for i in range(n if drawn.pushed[0] > 0.0 else 0):
         most_joint = max(most_joint, (net.bound[i + 1] if i + 1 < n else len(net.omega)) - net.bound[i])
@@ -279,7 +279,7 @@ def draw_sets(
                         own_cards[m] = cards[members[n_sets, m]]
                     for u in range(states):
                         at = tables[base + u * cells :]
-                        weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], after)
+                        weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], part)
                     odds = log(share / (1.0 - share)) - score
                     odds += pushed_evidence(weights[:states], own_cards[:k], card, group)
                     more = max(odds, 0.0) + log1p(exp(-abs(odds)))
@@ -342,7 +342,7 @@ def draw_sets(
                 own_cards[m] = cards[members[pick, m]]
             for u in range(states):
                 at = tables[place[pick] + u * cells :]
-                weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], after)
+                weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], part)
             pushed_evidence(weights[:states], own_cards[: sizes[pick]], card, group)
             while True:
                 for u in range(states):
@@ -360,7 +360,7 @@ def draw_sets(
                     shape, prior = priors.shape[i] * factors[pick], priors.rate[i, x] * factors[pick]
                     if pushed:
                         step = push_step(card, push[u], x, y)
-                        shape, prior = SHAPES[step], priors.rate[i, x] * STRETCH[step]
+                        shape, prior = SHAPES[step], priors.rate[i, x] * PULL[step]
                     drawn.moves[net.place[i] + at] = moves
                     drawn.shape[net.place[i] + at], drawn.rate[net.place[i] + at] = shape, prior
                     if priors.possible[i, x, y]:
