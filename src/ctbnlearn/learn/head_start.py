@@ -39,7 +39,7 @@ def begin() -> None:
     quiet = subprocess.DEVNULL
     with _LOCK, suppress(OSError):  # no further process is to be had
         if not _RUNNING and not kept_on_disk():
-            command = [sys.executable, "-c", COMMAND]
+            command = [sys.executable, "-P", "-c", COMMAND]  # -P: no module of the working folder
             _RUNNING.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
 
 
