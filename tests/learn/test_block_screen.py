@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
@@ -75,7 +76,47 @@ def test_pushes_are_screened_by_one_number():
     for j, i in np.argwhere(~np.eye(4, dtype=bool)):
         centred = share[j] - share[j].mean()
         up, down = excess[i]
-        one = (share[j] @ (up - down)) ** 2 / (centred**2 @ (up - down) ** 2)
-        two = sum((share[j] @ e) ** 2 / (centred**2 @ e**2) for e in (up, down))
+        one = (centred @ (up - down)) ** 2 / (centred**2 @ (up - down) ** 2)
+        two = sum((centred @ e) ** 2 / (centred**2 @ e**2) for e in (up, down))
         assert free[j, i] == pytest.approx(two - 4.0, rel=1e-3, abs=1e-3)
         assert pushed[j, i] == pytest.approx(max(two - 4.0, one - 2.0), rel=1e-3, abs=1e-3)
+
+
+def test_variables_that_never_move_do_not_crowd_out_those_that_do():
+    """Sex, arm or centre of a unit: more of them than candidates are looked at."""
+    net = cl.random_network(4, 1, coupling=1.0, rng=1)
+    obs = cl.observe(cl.simulate(net, 200, horizon=6.0, rng=2), n_times=12, rng=3)
+    rng = np.random.default_rng(5)
+    rows = {"id": np.repeat(np.arange(200), 12), "time": obs.series[0].times}
+    rows |= {name: s.values for name, s in zip(net.names, obs.series)}
+    rows |= {f"fixed{k}": np.repeat(rng.integers(2, size=200), 12) for k in range(16)}
+    data = cl.read_table(pa.table(rows), trajectory="id", time="time", start=0.0, end=6.0)
+    found = cl.StructureLearner(2, inference="blocks").fit(data).edge_probabilities_
+    truth = np.zeros(found.shape, bool)
+    truth[:4, :4] = net.adjacency > 0
+    assert truth.sum() == 2
+    assert found[truth].min() > 0.99
+    assert found[~truth].max() < 0.2
+
+
+def test_a_variable_in_one_state_throughout_scores_nothing():
+    """Its share of time is constant, and what is left of sums about the mean is rounding."""
+    net = cl.CTBN(
+        {"a": (0, 1), "b": (0, 1), "c": (0, 1)},
+        {"b": ["a"]},
+        {
+            "a": np.array([[-0.5, 0.5], [0.5, -0.5]]),
+            "b": np.array([[[-0.2, 0.2], [0.9, -0.9]], [[-0.9, 0.9], [0.2, -0.2]]]),
+            "c": np.zeros((2, 2)),
+        },
+        initial={"c": [0.0, 1.0]},
+    )
+    obs = cl.observe(cl.simulate(net, 200, horizon=6.0, rng=2), n_times=12, noise=cl.LabelNoise(0.02), rng=3)
+    off, alone = ~np.eye(2, dtype=bool), [np.array([[0, 0.5], [0.5, 0]])] * 2 + [np.array([[0, 20.0], [0.01, 0]])]
+    start = [np.full(2, 0.5)] * 2 + [np.array([0.1, 0.9])]
+    rules, evidence = EdgeRules.build(obs.names, *[None] * 4), BlockEvidence(obs, 20.0, Device.find("cpu", "float64"))
+    found = product_scores(
+        BlockFitter(evidence, [2] * 3, alone, start, False, [off] * 3, rules, Scoring("auto", "size"))
+    )
+    assert found[0, 1] > 100.0
+    assert found[2, :2].max() < 1.0

@@ -13,16 +13,17 @@ from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.structure.block_models import Laplace, Quadratic, Sets, labels, laplace
 from ctbnlearn.structure.pushes import EVEN, mixed
 
+ROUNDED = 1e-5  # of squares of excess moves: below, what is left of their sums about means is rounding
 PAIR_DRAWS = 128  # of the rates of a pair, for what pushes gain
 
 
 def product_scores(fitter: BlockFitter) -> FloatArray:
     """Score statistics of every edge from products of path posteriors of variables alone, (n, n) [source, target].
 
-    By cell of the time grid: how many more moves a variable made than its rates expect, against the other's state; less
-    two a degree of freedom, so that variables of many states compare. Where parents may push a variable, the score of a
-    push by one state is taken where it is higher: it spends fewer of them. Two variables that hold each other back may
-    cancel here; pairs that score in either direction should be kept.
+    By cell of the time grid: how many more moves a variable made than its rates expect, against the other's state, both
+    about their means; less two a degree of freedom, so that variables of many states compare. Where parents may push a
+    variable, the score of a push by one state is taken where it is higher: it spends fewer of them. Two variables that
+    hold each other back may cancel here; pairs that score in either direction should be kept.
     """
     n, most = len(fitter.cards), max(fitter.cards)
     moved = most * (most - 1)
@@ -32,8 +33,11 @@ def product_scores(fitter: BlockFitter) -> FloatArray:
     ]
     sums, level, cells = fitter.evidence.add_up(product_sums, kinds)
     mean = level / max(float(cells), 1.0)
-    spread = sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
-    by_move = (sums[0] ** 2 / np.maximum(spread, 1e-12)).reshape(n, most - 1, n, -1).sum(1)
+    score, spread = sums[0] - mean * sums[4], sums[2] - 2 * mean * sums[1] + mean**2 * sums[3]
+    spread = np.maximum(spread, ROUNDED * sums[3])
+    by_move = (
+        np.divide(score**2, spread, where=spread > 0, out=np.zeros_like(spread)).reshape(n, most - 1, n, -1).sum(1)
+    )
     free = np.array(fitter.cards) - 1.0  # states of the other that count
     rates = np.array([float((p & ~np.eye(len(p), dtype=bool)).sum()) for p in fitter.possible])
     out: FloatArray = by_move[..., :moved].sum(-1) - 2.0 * np.outer(free, rates)
@@ -57,9 +61,9 @@ class Kind(NamedTuple):
 
 
 def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums over cells: products of shares and excess moves (4, n * .., n * ..), shares (n * .., 1), and cells."""
+    """Sums over cells: products of shares and excess moves (5, n * .., n * ..), shares (n * .., 1), and cells."""
     n, most = len(evidence.cards), max(evidence.cards)
-    sums = np.zeros((4, n * (most - 1), n * (most * (most - 1) + n_sides(most))))
+    sums = np.zeros((5, n * (most - 1), n * (most * (most - 1) + n_sides(most))))
     level, cells = np.zeros((n * (most - 1), 1)), 0
     for excess, share in _cells_alone(evidence, kinds):
         squares = excess**2
@@ -67,6 +71,7 @@ def product_sums(evidence: BlockEvidence, kinds: Sequence[Kind]) -> tuple[FloatA
         sums[1] += share @ squares.T
         sums[2] += share**2 @ squares.T
         sums[3] += squares.sum(1)
+        sums[4] += excess.sum(1)
         level += share.sum(1, keepdims=True)
         cells += share.shape[1]
     return sums, level, np.array(float(cells))

@@ -125,7 +125,10 @@ def screen(fitter: BlockFitter, say: Callable[[str], None]) -> Screen:
     rough = np.zeros((n, n))
     if any(len(a) > SHORTLIST for a in rules.allowed):
         rough = product_scores(fitter)
-        either = np.maximum(rough, rough.T)
+        may = np.full((n, n), -np.inf)  # what an edge that is ruled out scores says nothing of the other direction
+        for i, allowed in enumerate(rules.allowed):
+            may[list(allowed), i] = rough[list(allowed), i]
+        either = np.maximum(may, may.T)
         kept = {
             (min(i, j), max(i, j))
             for i in range(n)
