@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -150,3 +153,21 @@ def test_neighbouring_seeds_give_unrelated_rows():
     assert stats.kstest(first.reshape(-1), "uniform").pvalue > LEAST_P
     assert abs(np.corrcoef(first[1:, 0], first[:-1, 0])[0, 1]) * np.sqrt(len(first)) < 4
     assert len(np.unique(streams(0, 10_000))) == 40_000
+
+
+NOWHERE = """
+from numba.core import caching
+
+def refuse(self):
+    raise OSError(30, "Read-only file system")
+
+for kind in caching.CacheImpl._locator_classes:
+    kind.ensure_cache_path = refuse
+import ctbnlearn as cl
+print(cl.simulate(cl.random_network(2, 1, rng=1), 5, n_transitions=6, rng=2).n_trajectories)
+"""
+
+
+def test_where_no_folder_can_be_written_to_nothing_is_kept():
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", NOWHERE], capture_output=True, text=True, timeout=300)
+    assert run.stdout.strip() == "5", run.stderr

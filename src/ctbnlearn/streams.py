@@ -6,7 +6,7 @@ checkpoint of the rows resumes bit for bit. Importing this module loads numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import exp, log, sqrt
 from typing import Any, TypeVar
 
@@ -17,8 +17,25 @@ from ctbnlearn.arguments import AnySeed
 from ctbnlearn.arrays import FloatArray, WordArray
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-Function = TypeVar("Function", bound=Callable[..., Any])
-compiled: Callable[[Function], Function] = njit(**OPTIONS)  # what is compiled keeps its signature
+Function = TypeVar("Function", bound=Callable[..., Any])  # what is compiled keeps its signature
+
+
+def compiled(function: Function) -> Function:
+    """Have numba compile a function, and keep that on disk."""
+    return compile_by(OPTIONS)(function)
+
+
+def compile_by(options: Mapping[str, Any]) -> Callable[[Function], Function]:
+    """Have numba compile functions by some options; where no folder can be written to, nothing is kept on disk."""
+
+    def compiling(function: Function) -> Function:
+        try:
+            out: Function = njit(**options)(function)
+        except RuntimeError:  # what numba says where it finds no folder
+            out = njit(**{**options, "cache": False})(function)
+        return out
+
+    return compiling
 
 
 def streams(seed: AnySeed, count: int, first: int = 0) -> WordArray:

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 import ctbnlearn as cl
 from ctbnlearn.inference import block_loops, exact
-from ctbnlearn.inference.block_chain import moves
+from ctbnlearn.inference.block_chain import MOST_LOAD, moves
 from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.inference.block_kernel import Batches
 from ctbnlearn.inference.contract import Effort, PathRates
@@ -149,6 +149,26 @@ def test_long_cells_need_many_terms(data, evidence):
     rates, start = rng.uniform(20.0, 40.0, (1, 4, 12)), np.full((1, 12), 1 / 12)
     found = evidence.totals(MEMBERS[:1], rates, start)
     np.testing.assert_allclose(found.log_evidence[0], by_hand(data, rates[0], rates[0].sum(0), start[0]), atol=1e-7)
+
+
+@pytest.mark.parametrize("fast", [600.0, 3000.0])
+def test_cells_of_very_many_moves(data, fast):
+    """A variable that moves thousands of times within a gap beside two that hardly do."""
+    rng = np.random.default_rng(4)
+    rates, start = rng.uniform(0.2, 1.0, (1, 4, 12)), rng.dirichlet(np.ones(12))[None]
+    rates[:, 0] *= fast
+    evidence = laid_out(data[0], "loops")
+    found = evidence.totals(MEMBERS[:1], rates, start)
+    assert max(span.max() for span in evidence.spans) * rates.sum(1).max() > 1.2 * MOST_LOAD
+    np.testing.assert_allclose(found.log_evidence[0], by_hand(data, rates[0], rates[0].sum(0), start[0]), atol=1e-7)
+    gradient = rates * (found.flow - found.dwell[:, None])
+    for k, x in [(0, 0), (1, 5), (3, 11)]:
+        ends = []
+        for sign in (1, -1):
+            moved = rates[0].copy()
+            moved[k, x] *= np.exp(sign * 1e-4)
+            ends.append(by_hand(data, moved, moved.sum(0), start[0]).sum())
+        assert gradient[0, k, x] == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=1e-5)
 
 
 def test_one_block_of_all_variables_is_the_exact_engine():

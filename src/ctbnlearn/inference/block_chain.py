@@ -21,6 +21,7 @@ import numpy as np
 from ctbnlearn.arrays import AnyArray, IntArray
 
 MOST_TERMS = 512  # of the series
+MOST_LOAD = 380.0  # gamma dt that so many terms are enough for
 
 
 class Moments(NamedTuple):

@@ -8,18 +8,17 @@ once. Nothing is compiled for a shape. Importing this module loads numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, exp, log
 
 import numpy as np
-from numba import njit
 
 from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.cores import usable_cores
-from ctbnlearn.inference.block_chain import MOST_TERMS, Moments, moves, n_terms
+from ctbnlearn.inference.block_chain import MOST_LOAD, MOST_TERMS, Moments, moves, n_terms
 from ctbnlearn.inference.device import Device
 from ctbnlearn.inference.looks import Alike, Looks
-from ctbnlearn.streams import OPTIONS, Function
+from ctbnlearn.streams import OPTIONS, compile_by
 
 SUM, TRAJECTORY, CELL = range(3)  # how finely moments are told apart
 LANES = 64  # trajectories side by side
@@ -28,7 +27,7 @@ TOGETHER = 256  # trajectories that one task works on
 MOST_BLOCKS = 16  # blocks that one task does at most
 ENOUGH = 64  # tasks, to keep many cores busy
 
-compiled: Callable[[Function], Function] = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz"})
+compiled = compile_by({**OPTIONS, "fastmath": {"contract", "reassoc", "nsz"}})
 _n_terms = compiled(n_terms)
 
 # Shapes below: v, old, new, beta, seen and adjoint (S, lanes), kept (terms, S, lanes), weight (terms, lanes), flow
@@ -40,7 +39,7 @@ _n_terms = compiled(n_terms)
 def _poisson(
     weight: FloatArray, dt: FloatArray, c: int, who: IntArray, first: int, width: int, gamma: float, count: int
 ) -> None:
-    """Probabilities of 0, ..., count jumps in cell c of every lane."""
+    """Probabilities of 0, ..., count jumps at rate gamma in cell c of every lane."""
     for w in range(width):
         weight[0, w] = exp(-gamma * dt[c, who[first + w]])
     for i in range(1, count + 1):
@@ -299,18 +298,19 @@ def evaluate(
             source[k, to[k, x]] = x
     lanes = max(1, min(LANES, len(who), MOST_KEPT // ((cells + 1) * states)))
     before, scale = np.empty((cells + 1, states, lanes)), np.empty((cells + 1, lanes))
-    terms = np.zeros(cells, np.int64)
+    terms, parts = np.zeros(cells, np.int64), np.ones(cells, np.int64)  # a cell of many moves is passed in parts
     longest = 0
     for c in range(cells):
         load = 0.0
         for b in who:
             load = max(load, gamma * dt[c, b])
         if load > 0.0:
-            terms[c] = min(most, ceil(_n_terms(load, k_moves)))
+            parts[c] = ceil(load / MOST_LOAD)
+            terms[c] = min(most, ceil(_n_terms(load / parts[c], k_moves)))
             longest = max(longest, terms[c])
     kept = np.empty((longest + 1, states, lanes))
     weight = np.empty((longest + 1, lanes))
-    seen, beta = np.empty((states, lanes)), np.empty((states, lanes))
+    seen, beta, within = np.empty((states, lanes)), np.empty((states, lanes)), np.empty((states, lanes))
     adjoint, next_one = np.empty((states, lanes)), np.empty((states, lanes))
     own_flow, own_dwell = np.zeros((k_moves, states, lanes)), np.zeros((states, lanes))
     for first in range(0, len(who), lanes):
@@ -326,12 +326,12 @@ def evaluate(
             log_evidence[first + w] += log(scale[cells, w])
         for c in range(cells):
             v = before[c + 1]
+            _copy(v, before[c], width)
             if terms[c] > 0:
-                _poisson(weight, dt, c, who, first, width, gamma, terms[c])
-                _series(kept, before[c], weight, terms[c], width, stay, back, source)
-                _copy(v, kept[terms[c]], width)
-            else:
-                _copy(v, before[c], width)
+                _poisson(weight, dt, c, who, first, width, gamma / parts[c], terms[c])
+                for _ in range(parts[c]):
+                    _series(kept, v, weight, terms[c], width, stay, back, source)
+                    _copy(v, kept[terms[c]], width)
             _likelihood(seen, table, c + 1, who, first, width, members, cards)
             _multiply(v, seen, width)
             _normalise(v, scale[c], width)
@@ -347,16 +347,22 @@ def evaluate(
             if count == 0:
                 _copy(beta, adjoint, width)
                 continue
-            _poisson(weight, dt, c, who, first, width, gamma, count)
-            _series(kept, before[c], weight, count, width, stay, back, source)
-            for x in range(states):
-                for w in range(width):
-                    beta[x, w] = weight[0, w] * adjoint[x, w]
-            one, two = adjoint, next_one
-            for i in range(count):
-                _collect(own_flow, own_dwell, kept[count - 1 - i], one, width, to)
-                _back(two, one, beta, weight[i + 1], width, stay, ahead, to)
-                one, two = two, one
+            _poisson(weight, dt, c, who, first, width, gamma / parts[c], count)
+            for part in range(parts[c] - 1, -1, -1):
+                _copy(within, before[c], width)
+                for _ in range(part):
+                    _series(kept, within, weight, count, width, stay, back, source)
+                    _copy(within, kept[count], width)
+                _series(kept, within, weight, count, width, stay, back, source)
+                for x in range(states):
+                    for w in range(width):
+                        beta[x, w] = weight[0, w] * adjoint[x, w]
+                one, two = adjoint, next_one
+                for i in range(count):
+                    _collect(own_flow, own_dwell, kept[count - 1 - i], one, width, to)
+                    _back(two, one, beta, weight[i + 1], width, stay, ahead, to)
+                    one, two = two, one
+                _copy(adjoint, beta, width)
             if grain == CELL:
                 _store(flow, dwell, own_flow, own_dwell, c, times, first, width, gamma, False)
         if grain != CELL:
