@@ -3,6 +3,7 @@
     python benchmarks/truth.py                      every section, some hours on two cores
     python benchmarks/truth.py clinic gaps --jobs 4 some of them, several fits at a time
     python benchmarks/truth.py --inference blocks   another method than the default
+    python benchmarks/truth.py gaps --seeds 5       other networks and data: so much is added to every seed
 
 Networks have a known truth; nothing is tuned on them. Each line is one fit by the default learner.
 """
@@ -14,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from inspect import signature
 from multiprocessing import get_context
 from typing import Any
 
@@ -313,11 +315,19 @@ def calibration(rows: list[dict[str, Any]]) -> float:
     return float(sum(off))
 
 
-def lines(sections: list[str], jobs: int, inference: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def moved(make: Any, arguments: tuple[Any, ...], seeds: int) -> tuple[Any, ...]:
+    """The arguments with so much added to their seed."""
+    given = signature(make).bind(*arguments).arguments
+    return tuple({**given, "seed": given["seed"] + seeds}.values())
+
+
+def lines(
+    sections: list[str], jobs: int, inference: str | None = None, seeds: int = 0
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Results as they come."""
     method = {} if inference is None else {"inference": inference}
     tasks = [
-        (section, make, arguments, {**settings, **method})
+        (section, make, moved(make, arguments, seeds), {**settings, **method})
         for section in sections
         for make, arguments, settings in PLAN[section]
     ]
@@ -332,9 +342,10 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(PLAN)}; default all")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time; each uses up to four threads")
     parser.add_argument("--inference", help="a method in place of the default")
+    parser.add_argument("--seeds", type=int, default=0, help="added to every seed: data not seen before")
     given = parser.parse_args()
     rows: dict[str, list[dict[str, Any]]] = {}
-    for section, row in lines(given.sections or list(PLAN), given.jobs, given.inference):
+    for section, row in lines(given.sections or list(PLAN), given.jobs, given.inference, given.seeds):
         rows.setdefault(section, []).append(row)
         shown = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items() if k != "pairs"}
         print(section, *(f"{k}={v}" for k, v in shown.items()), flush=True)

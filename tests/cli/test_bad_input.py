@@ -51,6 +51,7 @@ TABLES = {
     "pyctbn with columns": (GOOD, ["--format", "pyctbn", "--time", "t"], "leave out 'time'"),
     "unknown noise": (GOOD, ["--noise", "a=gamma:1"], "'gamma:1' is not an observation model"),
     "noise without a number": (GOOD, ["--noise", "a=gaussian"], "'gaussian' is not an observation model"),
+    "noise without values": (GOOD, ["--noise", "a=gaussian:0.2"], "--noise gaussian:0.2:-1,1"),
     "negative variance": (GOOD, ["--noise", "a=gaussian:-1:0,1"], "variance must be positive"),
     "threshold without its spread": (GOOD, ["--noise", "a=threshold:1"], "'threshold:1' is not an observation model"),
     "threshold of no number": (GOOD, ["--noise", "a=threshold:1:-2"], "sd must be a positive"),

@@ -13,6 +13,10 @@ from ctbnlearn.model.ctbn import with_diagonal
 from ctbnlearn.structure.problem import EdgeRules
 
 
+def chosen(obs):
+    return choice.choose_method(obs, EdgeRules.build(obs.names, None, None, None, None))
+
+
 @pytest.fixture(scope="module")
 def obs():
     network = cl.random_network(4, rng=1)
@@ -20,17 +24,17 @@ def obs():
 
 
 def test_sampling_while_it_is_cheap_then_blocks(obs, monkeypatch):
-    assert isinstance(choice.choose_method(obs), cl.Sampling)
+    assert isinstance(chosen(obs), cl.Sampling)
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
-    assert isinstance(choice.choose_method(obs), cl.Blocks)
+    assert isinstance(chosen(obs), cl.Blocks)
 
 
 def test_blocks_where_gaps_are_long():
     """Chains would take minutes to agree; with few trajectories they are let."""
     network = cl.random_network(4, rng=1)
     obs = cl.observe(cl.simulate(network, 120, horizon=20.0, rng=2), n_times=10, rng=3)
-    assert isinstance(choice.choose_method(obs), cl.Blocks)
-    assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
+    assert isinstance(chosen(obs), cl.Blocks)
+    assert isinstance(chosen(obs.select(range(choice.FEW - 1))), cl.Sampling)
 
 
 def test_blocks_where_gaps_are_long_and_levels_are_to_be_learned():
@@ -39,21 +43,21 @@ def test_blocks_where_gaps_are_long_and_levels_are_to_be_learned():
     obs = cl.observe(paths, n_times=10, noise=cl.GaussianNoise(variance=0.2), rng=3)
     learned = obs.with_noise({name: cl.GaussianNoise(n_states=2) for name in obs.names})
     assert all(len(s.noise.values) == 2 and s.noise.learned for s in learned.series)
-    assert isinstance(choice.choose_method(learned), cl.Blocks)
+    assert isinstance(chosen(learned), cl.Blocks)
 
 
 def test_few_trajectories_may_take_longer(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
-    assert isinstance(choice.choose_method(obs.select(range(choice.FEW - 1))), cl.Sampling)
+    assert isinstance(chosen(obs.select(range(choice.FEW - 1))), cl.Sampling)
 
 
 def test_blocks_for_few_trajectories_of_many_variables(obs, monkeypatch):
     few = obs.select(range(choice.FEW - 1))
     monkeypatch.setattr(choice, "MOST_IF_FEW", len(obs.variables) - 1)
-    assert isinstance(choice.choose_method(few), cl.Blocks)
-    assert isinstance(choice.choose_method(obs), cl.Sampling)
+    assert isinstance(chosen(few), cl.Blocks)
+    assert isinstance(chosen(obs), cl.Sampling)
     table = pa.table({"trajectory": [0], "start": [0.5], "end": [1.0], "variable": ["x1"]})
-    assert isinstance(choice.choose_method(few.with_interventions(table, "trajectory")), cl.Sampling)
+    assert isinstance(chosen(few.with_interventions(table, "trajectory")), cl.Sampling)
 
 
 def test_sampling_where_only_it_can_answer(obs, monkeypatch):
@@ -64,15 +68,15 @@ def test_sampling_where_only_it_can_answer(obs, monkeypatch):
         n_times=4,
         noise=cl.GaussianNoise(variance=0.2),
     )
-    assert isinstance(choice.choose_method(values.with_noise({"x0": measured})), cl.Sampling)
+    assert isinstance(chosen(values.with_noise({"x0": measured})), cl.Sampling)
     table = pa.table({"trajectory": [0], "start": [0.5], "end": [1.0], "variable": ["x1"]})
     held = obs.with_interventions(table, "trajectory")
-    assert isinstance(choice.choose_method(held), cl.Sampling)
+    assert isinstance(chosen(held), cl.Sampling)
 
 
 def test_blocks_for_very_many_variables(obs, monkeypatch):
     monkeypatch.setattr(choice, "MOST_VARIABLES", 3)
-    assert isinstance(choice.choose_method(obs), cl.Blocks)
+    assert isinstance(chosen(obs), cl.Blocks)
 
 
 def restless(horizon):
@@ -86,8 +90,8 @@ def restless(horizon):
 
 def test_blocks_where_chains_would_get_stuck():
     """Three states, and many moves between looks; not with few moves."""
-    assert isinstance(choice.choose_method(restless(6.0)), cl.Blocks)
-    assert isinstance(choice.choose_method(restless(0.5)), cl.Sampling)
+    assert isinstance(chosen(restless(6.0)), cl.Blocks)
+    assert isinstance(chosen(restless(0.5)), cl.Sampling)
 
 
 def test_sampling_where_blocks_would_be_too_large():

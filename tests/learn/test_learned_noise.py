@@ -12,7 +12,10 @@ from scipy.stats import kstest
 import ctbnlearn as cl
 from ctbnlearn.data.noise import noise_from_dict
 from ctbnlearn.inference.path_state import gather
+from ctbnlearn.learn.chain import Chain
 from ctbnlearn.learn.noise_draws import LearnedValues, NoiseDraws
+from ctbnlearn.learn.sampling import make_task
+from ctbnlearn.structure.problem import EdgeRules, Scoring
 
 NAMES = ("x0", "x1", "x2")
 
@@ -173,6 +176,19 @@ def test_chains_keep_models_of_their_own():
     assert two.models[0].values != (0.0, 1.0)
     assert not np.array_equal(one.seen.log_likelihood, two.seen.log_likelihood)
     np.testing.assert_array_equal(two.seen.log_likelihood, seen.log_likelihood)
+
+
+def test_a_chain_that_takes_over_another_takes_its_models():
+    obs = read(table(30)[1], cl.GaussianNoise(n_states=2))
+    rules = EdgeRules.build(obs.names, None, None, None, None)
+    task = make_task(obs, rules, Scoring("auto", "sparse"), [None] * 3, "learn")
+    one, other = (Chain(task, np.random.SeedSequence(k)) for k in (1, 2))
+    one.sweep()
+    assert (one.noise.parameters(0) != other.noise.parameters(0)).any()
+    other.take_over(one)
+    for i in range(3):
+        np.testing.assert_array_equal(other.noise.parameters(i), one.noise.parameters(i))
+    np.testing.assert_array_equal(other.noise.seen.log_likelihood, one.noise.seen.log_likelihood)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def pushes(card):
 def weigh(dwell, moves, mean, possible):
     """What is compiled, for one parent state."""
     table, out = np.concatenate([dwell, np.reshape(moves, -1)]).astype(float), np.empty(n_pushes(len(mean)))
-    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(7))
+    weigh_pushes(table, len(mean), 1 / mean, possible, out, np.empty(len(mean)))
     return out
 
 

@@ -70,7 +70,7 @@ def check_values(data: Data, learner: StructureLearner) -> dict[str, Any]:
             entry = {"seen": seen, "missing": 1 - seen / rows if rows else 0.0, "changes": jumps}
         variables.append({"name": v.name, "states": list(v.states), **entry})
     if not isinstance(data, Paths) and isinstance(method, Sampling):
-        memory, seconds = _sampling_cost(data, method, learner)
+        memory, seconds = _sampling_cost(data, rules, method, learner)
     else:
         data = data.read() if isinstance(data, TableScan) and not isinstance(method, Blocks) else data
         memory, seconds = _cost(data, span, [v["changes"] for v in variables], rules, method)
@@ -190,14 +190,16 @@ def _block_size(cards: Sequence[int], method: Blocks) -> int:
     return prod(members) * (1 + sum(card - 1 for card in members))
 
 
-def _sampling_cost(data: Incomplete, method: Sampling, learner: StructureLearner) -> tuple[int, float]:
+def _sampling_cost(
+    data: Incomplete, rules: EdgeRules, method: Sampling, learner: StructureLearner
+) -> tuple[int, float]:
     """Bytes over all processes and seconds of sampling, roughly."""
     most = max(v.n_states for v in data.variables)
     scanned = isinstance(data, TableScan)
     size = Size(data.n_trajectories, len(data.variables), most, data.n_values, scanned)
     processes = learner.executor if isinstance(learner.executor, int) else 0
     memory = estimated_bytes(size, method.chains, processes, memory_budget(learner.memory))
-    seconds = SAMPLER_SECONDS + estimated_seconds(data, method.chains, max(processes, 2))
+    seconds = SAMPLER_SECONDS + estimated_seconds(data, rules, method.chains, max(processes, 2))
     return int(LOADED["sampling"]) + memory, seconds
 
 

@@ -22,6 +22,8 @@ from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.table_scan import TableScan
 from ctbnlearn.errors import CtbnlearnError, DataError, DataWarning, ParameterError
+from ctbnlearn.execute import head_start
+from ctbnlearn.inference.methods import AUTO, Sampling
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.locks import FolderLock
 from ctbnlearn.result.archive import REPORT, check_result_target
@@ -95,9 +97,18 @@ def _executor(settings: Settings) -> Iterator[None]:
         yield
 
 
+def _may_sample(settings: Settings) -> bool:
+    """Whether paths will probably be sampled in this process."""
+    method = settings.learner.get("inference", AUTO)
+    sampled = method in (AUTO, Sampling.name) or isinstance(method, Sampling)
+    return sampled and not settings.reading.get("complete") and "executor" not in settings.learner
+
+
 def _learn(data: Path, settings: Settings, out: Path, show: Sequence[str] | None, quiet: bool, as_json: bool) -> int:
     with ProgressLines(quiet or as_json) as progress:
         progress.phase(f"reading {data}")
+        if _may_sample(settings):
+            head_start.begin()
         columns = resolve_columns(data, settings.reading, progress.note)
         read, remarks = _read(data, columns, progress)
         graphs = {key: read_edges(path, read.names) for key, path in settings.graphs.items()}

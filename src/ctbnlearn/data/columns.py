@@ -107,8 +107,11 @@ def decode(table: Source, spec: Spec, column: str, data: Any, rows: Order) -> Co
         labels = spec.states or model.state_labels()
         if labels is None:
             raise ParameterError(
-                f"{where}: its observation model does not say which states there are; give values=, one number "
-                "per state, or declare states="
+                f"{where}: its observation model does not say which states there are; "
+                + spoken(
+                    "give values=, one number per state, or declare states=",
+                    "name one value a state, as in --noise gaussian:0.2:-1,1, or have them learned: levels:2",
+                )
             )
         states = labels
     ranked = spec.ordered or spec.numeric or (isinstance(data, Cells) and data.ranked)

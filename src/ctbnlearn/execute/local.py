@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from threading import Lock, Thread
 from typing import Any, final
 
-from ctbnlearn.cores import processors
+from ctbnlearn.cores import processors, usable_cores
 from ctbnlearn.errors import ExecutionError
 from ctbnlearn.execute import scratch
 from ctbnlearn.execute.limits import limit_threads, share
@@ -65,12 +65,12 @@ def _keep_first(folder: str, function: Callable[..., Any], *arguments: Any) -> t
 
 @final
 class Threads(OnThisMachine):
-    """Threads of this process: as many as it may use processors.
+    """Threads of this process.
 
     Parameters
     ----------
     count
-        How many; default: one a processor.
+        How many; default: as many as this process may start.
     spill
         Whether states lie on disk, for want of memory.
     """
@@ -79,7 +79,7 @@ class Threads(OnThisMachine):
 
     def __init__(self, count: int | None = None, spill: bool = False) -> None:
         super().__init__()
-        self.count, self.spill = count or processors(), spill
+        self.count, self.spill = count or usable_cores(), spill
         self._pool = ThreadPoolExecutor(self.count)
 
     def put(self, value: Any) -> Any:

@@ -9,7 +9,6 @@ edges.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,14 @@ from numpy.typing import NDArray
 
 from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.variables import Ids, Variable
-from ctbnlearn.execute import scratch
+from ctbnlearn.execute import head_start, scratch
 from ctbnlearn.execute.memo import MEMO
 from ctbnlearn.execute.path_store import PathStore, ShardedPaths, WholePaths
 from ctbnlearn.execute.shards import Shards, Survey
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference import path_state
-from ctbnlearn.learn import head_start
 from ctbnlearn.learn.noise_draws import LearnedValues, NoiseDraws
+from ctbnlearn.learn.pool_sizes import pool_size, sets_capacity
 from ctbnlearn.learn.trail import NodeRecord, Stretch
 from ctbnlearn.model.initial import InitialDistribution
 from ctbnlearn.streams import streams
@@ -35,8 +34,6 @@ from ctbnlearn.structure.prior import ProjectedPrior, log_prior_parts
 from ctbnlearn.structure.problem import EdgeRules, NodeProblem, Scoring
 from ctbnlearn.structure.pushes import EVEN
 
-MOST_JOINT = 4096  # joint states of a pool
-MOST_SETS = 512  # sets inside a pool
 FILLED = 2 / 3  # of a pool's room that members drawn at random take up, on average
 EXPLORE = 0.02  # chance of a candidate that was never a parent, beside one of probability one
 FIRST_LOOK = 32  # sweeps after which chances are reset; twice as many every time
@@ -163,13 +160,10 @@ class Chain:
         if self.noise is not None and isinstance(self.paths, WholePaths):
             self.noise.step(self.paths.paths, self.random)
         head_start.finish()
-        self.draw_sets(empty)
-        if self.task.initial is None:
-            initial = self.start
-            set_draws.draw_initial(self.card_array, self.starts, initial.place, initial.probability, self.random)
+        self.draw_rest(empty)
 
-    def draw_sets(self, empty: bool = False) -> None:
-        """Draw parents and rates of every node given the paths as they were counted."""
+    def draw_rest(self, empty: bool = False) -> None:
+        """Draw parents and rates of every node, and initial distributions, given the paths as they were counted."""
         self.evidence = set_draws.draw_sets(
             self.card_array,
             self.pools,
@@ -181,6 +175,9 @@ class Chain:
             empty,
             self.random,
         )
+        if self.task.initial is None:
+            initial = self.start
+            set_draws.draw_initial(self.card_array, self.starts, initial.place, initial.probability, self.random)
 
     def _draw_paths(self) -> None:
         """Draw pools, and all paths given parents and rates."""
@@ -306,6 +303,8 @@ class Chain:
             setattr(self, key, np.array(getattr(other, key)))
         self.random = random
         self.paths.take_over(other.paths)
+        if self.noise is not None and other.noise is not None:
+            self.noise.restore(other.noise.arrays())
 
 
 def chain_step(task: Any, arrays: Mapping[str, NDArray[Any]], step: str, arguments: Sequence[Any]) -> tuple[Any, Any]:
@@ -332,35 +331,6 @@ def shared_out(weights: FloatArray, total: float) -> FloatArray:
         left &= out < 1
         out[~left] = 1.0
     return out
-
-
-def pool_size(rules: EdgeRules, node: int, cards: Sequence[int]) -> int:
-    """Candidates whose sets are weighed together: all, or as many as keep joint states and sets few."""
-    allowed, limit, need = rules.allowed[node], rules.limit(node), len(rules.required[node])
-    largest = sorted((cards[j] for j in allowed), reverse=True)
-    size = 0
-    while size < len(allowed):
-        sets = sum(comb(size + 1 - need, k) for k in range(limit - need + 1)) if size + 1 >= need else 1
-        if size >= max(limit if rules.max_parents is not None else 2, need + 2) and (
-            np.prod(largest[: size + 1], dtype=float) > MOST_JOINT or sets > MOST_SETS
-        ):
-            break
-        size += 1
-    return size
-
-
-def sets_capacity(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
-    """Most sets inside the pool of a node, and numbers in all their tables together."""
-    sets = numbers = 1
-    for i, size in enumerate(sizes):
-        largest = sorted((cards[j] for j in rules.allowed[i]), reverse=True)[:size]
-        states = np.ones(1)  # sums over the sets of a size of their joint states: elementary symmetric polynomials
-        for card in largest:
-            states = np.append(states, 0.0) + np.append(0.0, card * states)
-        limit = rules.limit(i)
-        sets = max(sets, sum(comb(size, k) for k in range(limit + 1)))
-        numbers = max(numbers, int(states[: limit + 1].sum()) * cards[i] * (cards[i] + 1))
-    return sets, numbers
 
 
 def make_pools(rules: EdgeRules, cards: Sequence[int], sizes: Sequence[int]) -> tuple[set_draws.Pools, list[int]]:

@@ -22,6 +22,7 @@ variables (30 s), slower with 100 (20 against 13 s), 30 (17 against 6 s), and tw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -35,6 +36,7 @@ from ctbnlearn.execute.shards import canonical_order
 from ctbnlearn.inference.device import PROCESSOR, Device
 from ctbnlearn.inference.methods import Blocks, Method, Sampling
 from ctbnlearn.learn.noise_draws import learned_models
+from ctbnlearn.learn.pool_sizes import weighing_seconds
 from ctbnlearn.structure.problem import EdgeRules
 
 MOST_VARIABLES, MOST_IF_FEW = 150, 40  # the latter with few trajectories
@@ -42,25 +44,29 @@ MOST_SECONDS = 120.0  # estimated, on two processors; it takes up to five times 
 FEW, FOR_FEW = 100, 1200.0  # trajectories below which blocks are rough, or slow if these are long; seconds allowed then
 LONG_GAP = 0.7  # moves of a variable between observations from which on chains may take very long to agree
 UNIT_SECONDS = 7e-8  # a sweep of one chain takes about this much per observation, path and fifth of a jump
-NODE_SECONDS = 1e-4  # and so much per variable, for its parent sets
+NODE_SECONDS = 4e-5  # and so much per variable, besides weighing its parent sets
 COUNT_SECONDS = 2e-9  # and so much per variable and jump, for counting
 USUAL_SWEEPS = 200
 CORE_VARIABLES = 32  # variables per core from which on an accelerator is quicker at blocks
 LOOKED_AT, RUN = 1000, 50  # trajectories that tell how often variables move, and how many of them are neighbours
 
 
-def sweep_seconds(n_variables: int, n_trajectories: int, n_values: float, moves: float | None = None) -> float:
+def sweep_seconds(
+    rules: EdgeRules, cards: Sequence[int], n_trajectories: int, n_values: float, moves: float | None = None
+) -> float:
     """Seconds that a sweep of one chain takes, roughly; `moves` are the jumps in all paths, guessed where not given."""
+    n_variables = len(cards)
     paths = n_variables * n_trajectories
     if moves is None:
         moves = min(0.5 * n_values, 4.0 * paths)
     units = n_values + paths + 5.0 * moves
-    return UNIT_SECONDS * units + NODE_SECONDS * n_variables + COUNT_SECONDS * n_variables * moves
+    each = NODE_SECONDS + COUNT_SECONDS * moves
+    return UNIT_SECONDS * units + each * n_variables + weighing_seconds(rules, cards)
 
 
-def estimated_seconds(obs: Incomplete, chains: int = 4, processors: int = 2) -> float:
+def estimated_seconds(obs: Incomplete, rules: EdgeRules, chains: int = 4, processors: int = 2) -> float:
     """Estimate the seconds that learning by sampling takes, very roughly, without compilation."""
-    sweep = sweep_seconds(len(obs.variables), obs.n_trajectories, obs.n_values)
+    sweep = sweep_seconds(rules, [v.n_states for v in obs.variables], obs.n_trajectories, obs.n_values)
     return USUAL_SWEEPS * sweep * chains / min(processors, chains)
 
 
@@ -110,7 +116,7 @@ def blocks_can(obs: Incomplete, rules: EdgeRules | None = None) -> bool:
     return small and prod(sorted(cards)[-2:]) <= method.states
 
 
-def choose_method(obs: Incomplete, rules: EdgeRules | None = None) -> Method:
+def choose_method(obs: Incomplete, rules: EdgeRules) -> Method:
     """Sampling where its estimated cost is bounded, chains move, and gaps are short or trajectories few; else blocks.
 
     Few trajectories of many variables are for blocks, too.
@@ -129,4 +135,4 @@ def choose_method(obs: Incomplete, rules: EdgeRules | None = None) -> Method:
             return Blocks()
     alone = obs.interventions is not None or bool(learned_models(obs))
     most = FOR_FEW if obs.n_trajectories < FEW else MOST_SECONDS
-    return Sampling() if alone or estimated_seconds(obs) <= most else Blocks()
+    return Sampling() if alone or estimated_seconds(obs, rules) <= most else Blocks()

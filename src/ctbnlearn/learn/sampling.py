@@ -28,12 +28,12 @@ from ctbnlearn.arrays import BoolArray, FloatArray
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
+from ctbnlearn.execute import head_start
 from ctbnlearn.execute.local import Threads
 from ctbnlearn.execute.shards import canonical_order, make_shards, n_shards, survey, total_survey
 from ctbnlearn.execute.workers import Workers
 from ctbnlearn.inference.methods import Sampling
 from ctbnlearn.inference.path_state import gather
-from ctbnlearn.learn import head_start
 from ctbnlearn.learn.chain import Alone, Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
@@ -53,6 +53,8 @@ from ctbnlearn.learn.progress import Callback, Progress
 from ctbnlearn.learn.trail import NodeRecord, Trail
 from ctbnlearn.model.ctbn import CTBN, with_diagonal
 from ctbnlearn.model.initial import InitialDistribution, InitialSpec
+from ctbnlearn.model.random_network import random_network
+from ctbnlearn.model.simulation import simulate
 from ctbnlearn.structure.problem import EdgeRules, Scoring
 from ctbnlearn.structure.pushes import EVEN, MOST_PARENTS, log_ratios, mixed, pushed_evidence
 
@@ -300,7 +302,7 @@ def run_chains(
 
 
 def _sweep_seconds(task: Task, alone: Alone) -> float:
-    return sweep_seconds(len(task.cards), len(task.ids), task.survey.rows, float(alone.moves.sum()))
+    return sweep_seconds(task.rules, task.cards, len(task.ids), task.survey.rows, float(alone.moves.sum()))
 
 
 def agree(trails: Sequence[Trail], agreement: float) -> bool:
@@ -322,7 +324,7 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     """Paths without edges; what they show centres the prior; then a look at all candidates."""
     task = run.chains[0].task
     progress.tell("start", f"{len(task.cards)} variables, {len(task.ids)} trajectories: each variable by itself")
-    guess = sweep_seconds(len(task.cards), len(task.ids), task.survey.rows)
+    guess = sweep_seconds(task.rules, task.cards, len(task.ids), task.survey.rows)
     found = steps.run(run.chains, "settle", int(np.clip(SETTLE_SECONDS / guess, SETTLING, MOST_SETTLING)))
     run.alone = Alone(*(np.mean(parts, axis=0) for parts in zip(*found)))
     for chain in run.chains:
@@ -430,3 +432,12 @@ def _conclude(run: Run) -> Sampled:
         run.agreed,
         [np.mean([r[i].starts for r in records], axis=0) for i in range(len(records[0]))],
     )
+
+
+def compile_beside() -> None:
+    """Compile what a sweep does once paths are drawn and counted, and what draws units for a report."""
+    obs = Observations.from_likelihoods([[0.0, 1.0]], [[np.ones((2, 2))] * 2], ["a", "b"])
+    rules = EdgeRules.build(obs.names, None, None, None, None)
+    chain = Chain(make_task(obs, rules, Scoring("pushed", "size"), [None, None], "learn"), np.random.SeedSequence(0))
+    chain.draw_rest()
+    simulate(random_network(2, rng=0), 2, horizon=1.0, rng=0)

@@ -84,8 +84,10 @@ def log_rates(
     size = table.rate.shape[-1]
 
     def by_source(values: FloatArray) -> FloatArray:
-        shaped = np.moveaxis(values.reshape(*cards, size, size), axis, 0)
-        return shaped.reshape(cards[axis], -1, size, size)
+        """Of values (.., U, S, S) those of each state of the source, (.., Y, V, S, S)."""
+        before = values.shape[:-3]
+        shaped = np.moveaxis(values.reshape(*before, *cards, size, size), len(before) + axis, len(before))
+        return shaped.reshape(*before, cards[axis], -1, size, size)
 
     shape = by_source(table.shape)
     possible: BoolArray = np.all(shape > 0, axis=0)
@@ -94,7 +96,7 @@ def log_rates(
         mean = digamma(safe) - by_source(np.log(np.broadcast_to(table.rate[..., None], table.shape.shape)))
         return mean, polygamma(1, safe), None, possible
     positive = np.maximum(np.where(table.possible, table.draws, 1.0), 1e-300)
-    draws = np.stack([by_source(d) for d in np.log(positive, dtype=float)])
+    draws = by_source(np.log(positive, dtype=float))
     return draws.mean(0), draws.var(0) + 1e-12, draws, possible
 
 

@@ -40,6 +40,7 @@ STEPS = np.array([-2.4, -1.2, -0.6, 0.0, 0.6, 1.2, 2.4])  # t, all equally likel
 SHAPES = np.array([1.0, 3.6, 14.0, 14.0, 14.0, 3.6, 1.0])  # A of rates that are changed so
 NONE, N_STEPS = 3, 7  # the step of no push, and how many there are
 PULL = SHAPES * np.exp(-STEPS)  # rates of these Gammas, for a mean rate of one
+LOG_PULL = np.log(PULL)
 LISTED = 256  # transitions up to which log Gamma functions are looked up
 RISING = np.zeros((N_STEPS, LISTED))  # ln Gamma(A + m) - ln Gamma(A)
 RISING[:, 1:] = np.cumsum(np.log(SHAPES[:, None] + np.arange(LISTED - 1)), 1)
@@ -70,7 +71,7 @@ def log_chance(card: int, push: int) -> float:
 
 @compiled
 def weigh_pushes(
-    table: FloatArray, card: int, rate: FloatArray, possible: BoolArray, out: FloatArray, part: FloatArray
+    table: FloatArray, card: int, rate: FloatArray, possible: BoolArray, out: FloatArray, none: FloatArray
 ) -> None:
     """Log evidence of the statistics of one parent state under every push, with the probability of that.
 
@@ -86,30 +87,34 @@ def weigh_pushes(
         Transitions that can happen.
     out
         Filled, one number a push.
-    part : (N_STEPS,)
+    none : (S,)
         Scratch.
     """
     count, total, each = n_pushes(card), 0.0, N_STEPS - 1
     for c in range(count):
         out[c] = log_chance(card, c)
     for x in range(card):
-        for y in range(card):
-            if not possible[x, y]:
-                continue
-            m = table[card + x * card + y]
-            whole = int(m)
-            listed = whole == m and whole < LISTED
-            for g in range(N_STEPS):
-                b, shape = rate[x] * PULL[g], SHAPES[g]
-                rising = RISING[g, whole] if listed else lgamma(shape + m) - lgamma(shape)
-                part[g] = rising + shape * log(b) - (shape + m) * log(b + table[x])
-            total += part[NONE]
-            for step in range(each):
-                g = step + (step >= NONE)
+        log_rate = log(rate[x])
+        for step in range(-1, each):  # no push comes first
+            g = NONE if step < 0 else step + (step >= NONE)
+            shape = SHAPES[g]
+            before, after = shape * (log_rate + LOG_PULL[g]), log(rate[x] * PULL[g] + table[x])
+            for y in range(card):
+                if not possible[x, y]:
+                    continue
+                m = table[card + x * card + y]
+                whole = int(m)
+                known = whole == m and whole < LISTED
+                value = before - (shape + m) * after
+                value += RISING[g, whole] if known else lgamma(shape + m) - lgamma(shape)
+                if step < 0:
+                    total += value
+                    none[y] = value
+                    continue
                 if card > 2 or y == 1:  # towards y
-                    out[step + (1 if card == 2 else 1 + each * y)] += part[g] - part[NONE]
-                if card > 2 or x == 1:  # towards x
-                    out[step + (1 if card == 2 else 1 + each * x)] += part[each - g] - part[NONE]
+                    out[1 + step + (0 if card == 2 else each * y)] += value - none[y]
+                if card > 2 or x == 1:  # away from x
+                    out[each - step + (0 if card == 2 else each * x)] += value - none[y]
     for c in range(count):
         out[c] += total
 
@@ -169,9 +174,7 @@ def pushed_evidence(table: FloatArray, cards: IntArray, card: int, group: FloatA
                 summed += group[g * count + c]
             part *= summed
         total += sign * part
-        alike = 0.0
-        for c in range(count):
-            alike += exp(log_chance(card, c) * (states // size))
+        alike = exp(log_chance(card, 0) * (states // size)) + (count - 1) * exp(log_chance(card, 1) * (states // size))
         norm += sign * alike**size
     return peaks + log(total) - log(norm) if total > LEAST else -inf
 

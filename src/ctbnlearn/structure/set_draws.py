@@ -24,7 +24,6 @@ from ctbnlearn.inference.path_state import Net, Paths, Seen, put_rates
 from ctbnlearn.streams import choose, compiled, gamma, uniform
 from ctbnlearn.structure.pushes import (
     MOST_PARENTS,
-    N_STEPS,
     PULL,
     SHAPES,
     all_matter,
@@ -225,7 +224,7 @@ def draw_sets(
         np.empty(capacity[0]),
     )
     factors, place, tables = np.empty(capacity[0]), np.empty(capacity[0] + 1, np.int64), np.empty(capacity[1])
-    pushing, part, push = np.empty(capacity[0]), np.empty(N_STEPS), np.zeros(len(net.omega), np.int64)
+    pushing, none, push = np.empty(capacity[0]), np.empty(priors.possible.shape[1]), np.zeros(len(net.omega), np.int64)
     own_cards, most_joint = np.empty(wide, np.int64), 1
     for i in range(n if drawn.pushed[0] > 0.0 else 0):
         most_joint = max(most_joint, (net.bound[i + 1] if i + 1 < n else len(net.omega)) - net.bound[i])
@@ -279,7 +278,7 @@ def draw_sets(
                         own_cards[m] = cards[members[n_sets, m]]
                     for u in range(states):
                         at = tables[base + u * cells :]
-                        weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], part)
+                        weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], none)
                     odds = log(share / (1.0 - share)) - score
                     odds += pushed_evidence(weights[:states], own_cards[:k], card, group)
                     more = max(odds, 0.0) + log1p(exp(-abs(odds)))
@@ -342,7 +341,7 @@ def draw_sets(
                 own_cards[m] = cards[members[pick, m]]
             for u in range(states):
                 at = tables[place[pick] + u * cells :]
-                weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], part)
+                weigh_pushes(at, card, priors.rate[i], priors.possible[i], weights[u], none)
             pushed_evidence(weights[:states], own_cards[: sizes[pick]], card, group)
             while True:
                 for u in range(states):
