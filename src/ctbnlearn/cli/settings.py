@@ -12,7 +12,7 @@ from ctbnlearn.data.files import read_bytes
 from ctbnlearn.data.messages import first_line, named, shown
 from ctbnlearn.errors import DataError, ParameterError
 
-TEXT, NUMBER, FLAG = "text", "a number", "true or false"
+TEXT, FLAG = "text", "true or false"
 READING = {
     "trajectory": (TEXT, str),
     "time": (TEXT, str),

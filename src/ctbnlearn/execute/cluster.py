@@ -86,7 +86,9 @@ class Cluster(Workers):
                     self._await_workers()
         except KilledWorker:
             raise LostError from None
-        except (CancelledError, FutureCancelledError, CommClosedError, TimeoutError, OSError) as problem:
+        except (CancelledError, FutureCancelledError, CommClosedError, OSError) as problem:
+            if future.status == "error" and not isinstance(problem, (CancelledError, CommClosedError)):
+                raise  # of the work itself: a file that is missing there, or a disk that is full
             raise self._gone(problem) from None
 
     def _await_workers(self) -> None:

@@ -164,7 +164,7 @@ def _ranking(rows: list[Row], nodes: list[int]) -> list[Claim]:
         f"N={n} {gain:+.3f}" + (f" ± {error:.3f}" if error else "") for n, (gain, error) in zip(nodes, gains)
     )
     small = [both for n, both in zip(nodes, gains) if n <= TWICE]
-    holds = None if not small or min(gain for gain, _ in small) < 0 else True
+    holds = True if small and all(gain >= 0 for gain, _ in small) else None
     if any(gain < -2 * error for gain, error in small if error):
         holds = False
     return [

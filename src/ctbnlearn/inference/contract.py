@@ -92,7 +92,7 @@ class Expectation(NamedTuple):
 
 
 class PathInference(abc.ABC):
-    """Infers the paths of all trajectories of one set of observations; holds no state of its own."""
+    """Infers the paths of all trajectories of one set of observations; the state of a fit is handed in and out."""
 
     @abc.abstractmethod
     def describe(self) -> str:

@@ -56,23 +56,6 @@ class Statistics:
             added(self.initial, other.initial),
         )
 
-    def project(self, node: int, subset: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Dwell and transitions of a node for a subset of its parents, in the order of `subset`."""
-        parents = self.parents[node]
-        cards = [self.variables[j].n_states for j in parents]
-        own = self.variables[node].n_states
-        keep = [parents.index(j) for j in subset]
-        drop = [a for a in range(len(parents)) if a not in keep]
-        order = keep + drop
-        size = int(np.prod([cards[a] for a in keep], dtype=int))
-
-        def fold(table: FloatArray) -> FloatArray:
-            tail = table.shape[1:]
-            shaped = table.reshape(*cards, *tail).transpose(*order, *range(len(cards), len(cards) + len(tail)))
-            return shaped.reshape(size, -1, *tail).sum(1)
-
-        return fold(self.dwell[node]).reshape(size, own), fold(self.transitions[node]).reshape(size, own, own)
-
 
 def as_parents(
     parents: Mapping[str, Sequence[str]] | None, variables: Sequence[Variable], default: Sequence[Sequence[int]]

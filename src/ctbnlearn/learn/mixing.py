@@ -86,11 +86,11 @@ def scale_reduction(trails: Sequence[Trail], node: int) -> float:
         return 1.0
     means, within, given = [], [], []
     for records in held:
-        moves = 1.0 + np.stack([r.moves for r in records])
-        log_rate = np.log(moves) - np.log(1e-12 + np.stack([r.dwell for r in records]))[..., None]
+        shape = np.stack([r.prior_shape + r.moves for r in records])
+        log_rate = np.log(shape) - np.log(np.stack([r.prior_rate + r.dwell[..., None] for r in records]))
         means.append(log_rate.mean(0))
         within.append(log_rate.var(0, ddof=1))
-        given.append(polygamma(1, moves).mean(0))
+        given.append(polygamma(1, shape).mean(0))
     between = np.var(means, axis=0, ddof=1)
     total = np.mean(within, axis=0) + np.mean(given, axis=0)
     ratio = np.sqrt(1.0 + between / total)

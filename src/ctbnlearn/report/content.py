@@ -63,6 +63,8 @@ class ReportContent:
     dwell
         Per variable mean times in a state under its best parent set: dicts with the keys parents (name -> label of its
         state), state and mean. n lists, or name -> list.
+    moves
+        Per variable how often it is expected to move between two observations of it: name -> number; others not known.
     noise
         What was learned of observation models: dicts with the keys variable, parameter, state, estimate, low, high.
     simulated_units
@@ -96,6 +98,7 @@ class ReportContent:
     check: Mapping[str, Any] = field(default_factory=dict)
     time_label: str = "time"
     dwell: Any = ()
+    moves: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = [str(name) for name in self.names]
@@ -107,6 +110,7 @@ class ReportContent:
         self.parent_sets = self._per_variable(self.parent_sets, "parent_sets")
         self.rates = self._per_variable(self.rates, "rates")
         self.dwell = self._per_variable(self.dwell, "dwell")
+        self._check_names(self.moves, "moves")
         self.objective = [float(value) for value in self.objective]
         if self.phases and len(self.phases) != len(self.objective):
             raise ParameterError(f"phases: {len(self.phases)} for {len(self.objective)} objective values; one each")

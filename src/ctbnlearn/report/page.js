@@ -260,6 +260,9 @@
     });
     const others = data.set_counts[i] - data.sets[i].length;
     byId("set-note").textContent = others > 0 ? `and ${count(others, "other set")} of less weight.` : data.sets[i].length ? "" : "Not recorded.";
+    const moves = data.moves[i];
+    byId("gap-note").textContent = moves === null ? ""
+      : `It moves ${number(moves)} times between two observations of it; from about one on, what moved first barely shows.`;
     const table = byId("rate-table"), head = table.tHead;
     head.replaceChildren(); table.tBodies[0].replaceChildren();
     if (rates.rows.length) {

@@ -58,6 +58,7 @@ def payload(content: ReportContent) -> dict[str, Any]:
             ]
             for rows in (list(rows)[: max(RATES // n, 12)] for rows in content.dwell)
         ],
+        "moves": [_number(content.moves.get(name), 2) for name in content.names],
         "time_label": content.time_label,
         "objective": [_number(value, 9) for value in content.objective],
         "phases": [str(phase) for phase in content.phases],

@@ -17,8 +17,6 @@ from ctbnlearn.data.variables import Label, Variable
 from ctbnlearn.result.effects import NORMAL_975, log_rates
 from ctbnlearn.result.rate_table import RateTable
 
-MOST_SENTENCES = 12  # of one edge in the report
-
 
 class Factor(NamedTuple):
     """How many times as fast a transition of the target is with the source in one state rather than in its first.

@@ -79,6 +79,7 @@ def report_values(result: Result) -> dict[str, Any]:
         "time_unit": result.time_unit or "",
         "time_label": time_label(result),
         "dwell": [result.dwell_times(name) for name in result.names],
+        "moves": manifest.get("moves_per_gap", {}),
         "noise": result.noise_parameters,
         "simulated_units": bool(result.units) and all(u.simulated for u in result.units),
         "bags": bag_rows(result),

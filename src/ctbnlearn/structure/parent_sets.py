@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ctbnlearn.arrays import BoolArray, FloatArray, IntArray
+from ctbnlearn.arrays import FloatArray, IntArray
 from ctbnlearn.errors import ParameterError
 
 MAX_SETS = 50_000_000
@@ -59,12 +59,6 @@ class ParentSets(Sequence[tuple[str, ...]]):
     def take(self, order: IntArray) -> ParentSets:
         """The sets in another order."""
         return ParentSets(self.members[order], self.names)
-
-    def indicator(self) -> BoolArray:
-        """Whether set k holds node j, shape (n_sets, n_variables)."""
-        out = np.zeros((len(self), len(self.names) + 1), bool)
-        np.put_along_axis(out, np.where(self.members < 0, len(self.names), self.members), True, axis=1)
-        return out[:, :-1]
 
     def notable(self, edges: FloatArray, weights: FloatArray) -> list[int]:
         """For each edge of noticeable probability the number of the heaviest set with it; heaviest first, each once.
