@@ -288,8 +288,8 @@ def _settings(by_size: list[Row], timed: list[Row], by_gap: list[Row]) -> dict[s
         + f"; N={TIMED_NODES} with both ends; gaps with {GAP_TRAJECTORIES} trajectories",
         "rates covered": f"share of true rates in their {LEVEL:.0%} intervals, and their number, over nodes whose most "
         "probable parent set is the true one",
-        "seconds": f"of the second fit of star and exact, compilation left out, where the first took less than {LONG:g}; "
-        "of the only one of sampling and blocks",
+        "seconds": "of the second fit of star and exact, compilation left out, where the first took less than "
+        f"{LONG:g}; of the only one of sampling and blocks",
         **{key: value for key, value in protocol.SETTINGS.items() if key not in ("mixture", "posterior")},
     }
 
