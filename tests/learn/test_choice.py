@@ -109,7 +109,7 @@ def test_stuck_chains_are_doubted_and_some_start_elsewhere():
     said = []
     learner = cl.StructureLearner(inference=cl.Sampling(chains=2, sweeps=60, agreement=1.0), progress=said.append)
     learner.fit(restless(6.0))
-    assert any("1 of them go on from another" in event.message for event in said)
+    assert any("1 of the chains go on from it" in event.message for event in said)
     assert any("Chains may be stuck" in doubt for doubt in learner.result_.manifest["warnings"])
     assert learner.edge_probabilities_[0, 1] > 0.9
 
@@ -123,3 +123,25 @@ def test_an_accelerator_is_for_many_variables_per_core(monkeypatch):
     assert [choice.block_device(device, "auto", 12, True) for device in ("cpu", "gpu")] == [PROCESSOR, found]
     elsewhere = [choice.block_device(device, "auto", 1000, False) for device in ("auto", "cpu", "gpu")]
     assert elsewhere == [PROCESSOR, PROCESSOR, Device("gpu", "float32", None)]
+
+
+@pytest.mark.filterwarnings("ignore:after .* sweeps")
+def test_chains_that_copy_within_a_gap_are_not_surely_wrong():
+    """A variable follows another within a twelfth of a gap: chains agreed on the reverse, with x driving both."""
+    slow = [[[-0.05, 0.05], [1.5, -1.5]], [[-1.5, 1.5], [0.05, -0.05]]]
+    quick = [[[-0.02, 0.02], [20.0, -20.0]], [[-20.0, 20.0], [0.02, -0.02]]]
+    rates = {"x": [[-0.4, 0.4], [0.4, -0.4]], "y": slow, "z": quick, "w": [[-0.3, 0.3], [0.6, -0.6]]}
+    net = cl.CTBN(dict.fromkeys(rates, (0, 1)), {"y": ["x"], "z": ["y"]}, {k: np.array(v) for k, v in rates.items()})
+    paths = cl.simulate(net, 60, horizon=8.0, rng=15)
+    obs = cl.observe(paths, n_times=12, noise=cl.LabelNoise(0.01), rng=16)
+    learner = cl.StructureLearner(2, inference=cl.Sampling(chains=2, sweeps=400))
+    learner.fit(obs)
+    there, off = net.adjacency.astype(bool), ~np.eye(4, dtype=bool)
+    assert learner.edge_probabilities_[off & ~there].max() < 0.5
+    assert learner.edge_probabilities_[there].min() > 0.9
+    held = []
+    for table, true in zip(learner.rate_tables_, net.cims):
+        moves = true > 0
+        held += ((table.quantile(0.025) <= true) & (true <= table.quantile(0.975)))[moves].tolist()
+    assert len(held) == 12
+    assert sum(held) >= 9

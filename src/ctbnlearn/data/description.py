@@ -24,6 +24,7 @@ from ctbnlearn.data.variables import Label
 from ctbnlearn.errors import ParameterError
 
 MOST_MOVES = 1.0  # in a gap, above which directions are barely in the data
+FLEETING = 3.0  # times that a state would be left in a gap, above which it hardly shows how soon it is
 MANY_STATES, MANY_MOVES = 3, 0.3  # and moves in a gap from which on chains of sampled paths get stuck
 QUANTILES = (0.05, 0.5, 0.95)
 

@@ -1,9 +1,11 @@
 """Learning by sampling: several chains over paths, parent sets and rates, run until they agree.
 
 Nothing is approximated, so more data never mislead; what can fail is time. Chains grow from the network without edges,
-where they would get stuck there every second one from what blocks found (`coupled_start`), each with its own random
-numbers; the first third of each is burn-in. Where two chains stay apart, the evidence of the networks they hold tells
-them apart, if the joint chain of all variables is small enough to work it out.
+each with its own random numbers; the first third of each is burn-in. Where they might be stuck there, every second one
+starts from what blocks find (`coupled_start`); where a state is left sooner than it could be seen, so that one variable
+copies another within a gap and chains hold on to any network that does it, every second one goes on from that later.
+Where two chains stay apart, the evidence of the networks they hold tells them apart, if the joint chain of all
+variables is small enough to work it out.
 With r the rates at the mean of their logarithms over sweeps, and S the covariance of these,
 
     ln p(y, m) = ln p(y | m, r) + ln p(m) + ln p(ln r | m) + ln det(2 pi S) / 2.
@@ -25,6 +27,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from ctbnlearn.arguments import Seed
 from ctbnlearn.arrays import BoolArray, FloatArray
+from ctbnlearn.data.description import FLEETING
 from ctbnlearn.data.kinds import Incomplete
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.errors import ParameterError
@@ -37,7 +40,7 @@ from ctbnlearn.inference.path_state import gather
 from ctbnlearn.learn.chain import Alone, Chain, Task, centre_prior
 from ctbnlearn.learn.chain_steps import ChainSteps, stop
 from ctbnlearn.learn.checkpoint import Checkpoint, Saved, taking_up
-from ctbnlearn.learn.choice import sweep_seconds
+from ctbnlearn.learn.choice import chains_stick, sweep_seconds
 from ctbnlearn.learn.coupled_start import coupled_start
 from ctbnlearn.learn.mixing import (
     chain_means,
@@ -61,6 +64,7 @@ from ctbnlearn.structure.pushes import EVEN, MOST_PARENTS, log_ratios, mixed, pu
 SETTLING, MOST_SETTLING = 40, 400  # sweeps without edges at the start
 SETTLE_SECONDS = 0.25  # estimated time for more than the fewest sweeps: few data need more, and are fast
 LEAST_SWEEPS = 100  # of every chain before they may agree
+LEAST_MOVES = 10  # out of a state before it is said to be left soon
 PATIENCE = 1000  # sweeps from which on chains may differ, if their average is as precise as that of chains which agree
 STUBBORN = 0.005  # share of pairs on which it need not be
 CHAIN_SECONDS = 60.0  # estimated time of a chain that sweeps=None allows
@@ -113,8 +117,9 @@ class Run:
     alone: Alone = field(default_factory=lambda: Alone(np.zeros((0, 0, 0)), np.zeros((0, 0))))
     agreed: bool = False
     together: int = (
-        0  # sweeps after which a chain last went on from another: what they agree on until then proves nothing
+        0  # sweeps after which a chain last went on from elsewhere: that they agreed until then proves nothing
     )
+    parted: bool = False  # whether every second chain went on from what blocks found
 
     def arrays(self) -> dict[str, Any]:
         """All of it, by name."""
@@ -131,7 +136,7 @@ class Run:
             return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
 
         self.alone, self.agreed = Alone(**under("alone/")), bool(arrays["agreed"])
-        self.together = int(arrays["together"])
+        self.together, self.parted = int(arrays["together"]), bool(arrays["parted"])
         self.trails = []
         for c, chain in enumerate(self.chains):
             chain.restore(under(f"chain/{c}/"))
@@ -206,9 +211,8 @@ def sample(
 
     def keep(run: Run) -> None:
         if checkpoint is not None:
-            checkpoint.save(
-                Saved(run.arrays(), 0, run.trails[0].n_sweeps, {"agreed": run.agreed, "together": run.together})
-            )
+            state = {"agreed": run.agreed, "together": run.together, "parted": run.parted}
+            checkpoint.save(Saved(run.arrays(), 0, run.trails[0].n_sweeps, state))
 
     seed = random_state
     if isinstance(seed, np.random.Generator):
@@ -285,6 +289,8 @@ def run_chains(
             )
             if enough and not last and apart.max() > FAR_APART:
                 leave_behind(run, data, progress)
+            if enough and not last and not run.parted and too_fast(run.trails, task):
+                part(run, steps, data, progress)
             value = float(np.mean([t.evidence[-1] for t in run.trails]))
             left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
             message = f"sweep {n} of at most {most}"
@@ -332,14 +338,33 @@ def _begin(run: Run, steps: ChainSteps, progress: Progress, settings: Sampling, 
     sweep = _sweep_seconds(task, run.alone)
     length = int(np.clip(min(ceil(1.5e-3 / sweep), budget(settings, sweep) // 16), 1, 8))
     run.trails = [Trail(length) for _ in run.chains]
-    noise = run.chains[0].noise
-    models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
-    network = coupled_start(data, task, models, progress)
     progress.tell("start", f"{len(run.chains)} chains from the network without edges")
-    if network is not None:
-        progress.tell("start", f"{len(run.chains[1::2])} of them go on from another")
-        steps.run(run.chains[1::2], "adopt", *network, SETTLING)
+    if chains_stick(data):
+        part(run, steps, data, progress)
     steps.run(run.chains, "screen")
+
+
+def too_fast(trails: Sequence[Trail], task: Task) -> bool:
+    """Whether in some chain a state was last left, under some states of the parents, sooner than it could be seen."""
+    gap = task.survey.time * len(task.cards) / max(task.survey.rows, 1)
+    for trail in trails:
+        for node in trail.records[-1]:
+            left = node.moves.sum(-1)
+            if ((left >= LEAST_MOVES) & (left * gap > FLEETING * node.dwell)).any():
+                return True
+    return False
+
+
+def part(run: Run, steps: ChainSteps, data: Incomplete, progress: Progress) -> None:
+    """Let every second chain go on from what blocks find, if they can be asked."""
+    task, noise, others = run.chains[0].task, run.chains[0].noise, run.chains[1::2]
+    run.parted = True
+    models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
+    network = coupled_start(data, task, models, progress) if others else None
+    if network is not None:
+        progress.tell("start", f"{len(others)} of the chains go on from it")
+        steps.run(others, "adopt", *network, SETTLING)
+        run.together, run.agreed = run.trails[0].n_sweeps, False
 
 
 def leave_behind(run: Run, data: Incomplete, progress: Progress) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ctbnlearn import __version__
 from ctbnlearn.arrays import IntArray
-from ctbnlearn.data.description import MANY_MOVES, MANY_STATES, MOST_MOVES
+from ctbnlearn.data.description import FLEETING, MANY_MOVES, MANY_STATES, MOST_MOVES
 from ctbnlearn.data.kinds import Data
 from ctbnlearn.data.observations import Observations
 from ctbnlearn.data.paths import Paths
@@ -28,7 +28,6 @@ from ctbnlearn.structure.prior import ProjectedPrior
 
 STILL = 10  # trajectories in which a variable that never moves is constant, and not just seldom seen
 APART = 0.25  # disagreement of chains on an edge that is told
-FLEETING = 3.0  # times that a state would be left in a gap, above which it hardly shows how soon it is
 
 
 def describe(data: Data) -> dict[str, Any]:
