@@ -192,6 +192,16 @@ def special(kind: str, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     return net, cl.observe(paths, n_times=10, noise=cl.LabelNoise(0.02), rng=seed + 2)
 
 
+def copying(units: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
+    """A chain x -> y -> z whose last member follows within a twelfth of a gap, and a stranger; twelve looks."""
+    slow = [[[-0.05, 0.05], [1.5, -1.5]], [[-1.5, 1.5], [0.05, -0.05]]]
+    quick = [[[-0.02, 0.02], [20.0, -20.0]], [[-20.0, 20.0], [0.02, -0.02]]]
+    rates = {"x": [[-0.4, 0.4], [0.4, -0.4]], "y": slow, "z": quick, "w": [[-0.3, 0.3], [0.6, -0.6]]}
+    net = cl.CTBN(dict.fromkeys(rates, (0, 1)), {"y": ["x"], "z": ["y"]}, {k: np.array(v) for k, v in rates.items()})
+    paths = cl.simulate(net, units, horizon=8.0, rng=seed)
+    return net, cl.observe(paths, n_times=12, noise=cl.LabelNoise(0.01), rng=seed + 1)
+
+
 def _network(n: int, seed: int, coupling: float) -> cl.CTBN:
     rng = np.random.default_rng([n, seed])
     while True:
@@ -236,6 +246,7 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     "uneven": [
         (uneven, (b, k, s), {"max_parents": 2}) for b in (100, 400) for k in (20, 60) for s in range(10, 50, 10)
     ],
+    "copying": [(copying, (b, s), {}) for b in (60, 120, 300) for s in range(10, 60, 10)],
     "independent": [(independent, (n, 100, s), {"max_parents": 2}) for n in (5, 10) for s in range(10, 60, 10)],
     "held_out": [(gaps, (6, 300, s, 0.6, d), {"max_parents": 2}) for d in (0.2, 0.5, 1.0) for s in (10, 20, 30)],
     "held_out_three": [(three_states, (h, s), {"max_parents": 2}) for h in (2.0, 4.0) for s in (30, 40)],

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ctbnlearn as cl
+from ctbnlearn.learn import blocks
 from ctbnlearn.learn.block_fit import BlockFitter
 from ctbnlearn.learn.block_search import Screen
 from ctbnlearn.model.graph import as_adjacency
@@ -51,6 +52,22 @@ def test_edge_probabilities_are_near_those_of_brute_force_over_all_graphs(monkey
     assert brute.std(0).max() / np.sqrt(len(brute)) < 0.03  # what brute force knows
     assert np.ptp(brute.mean(0)[off]) > 0.1  # there is something to be right about
     np.testing.assert_allclose(found.edge_probabilities_[off], brute.mean(0)[off], atol=0.12)
+
+
+@pytest.mark.parametrize(("n", "size"), [(3, 3), (5, 5), (6, 4)])
+def test_a_block_takes_in_all_variables_where_one_more_is_enough(monkeypatch, n, size):
+    """Five of two states: with four in a block, a driver left out made reversed edges sure where gaps are long."""
+    sizes = set()
+    weigh = blocks.search_round
+
+    def search_round(fitter, nodes, members):
+        sizes.update(map(len, members))
+        return weigh(fitter, nodes, members)
+
+    monkeypatch.setattr(blocks, "search_round", search_round)
+    _, obs = example(n, 20)
+    learn(obs, inference=cl.Blocks(rounds=1))
+    assert sizes == {size}
 
 
 def test_what_leads_to_a_supposed_parent_comes_into_the_block():

@@ -131,7 +131,7 @@ def test_sampling_of_a_scan_starts_some_chains_elsewhere_and_doubts(scan):
     said = []
     method = cl.Sampling(chains=2, sweeps=32, agreement=1e-9)
     found = learn(scan, inference=method, progress=said.append)
-    assert any("1 of them go on from another" in str(line) for line in said)
+    assert any("1 of the chains go on from it" in str(line) for line in said)
     assert any("Chains may be stuck" in doubt for doubt in found.result_.manifest["warnings"])
 
 

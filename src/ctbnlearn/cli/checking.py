@@ -185,7 +185,7 @@ def _block_size(cards: Sequence[int], method: Blocks) -> int:
     """Joint states of a large block of variables, times the moves from each and one."""
     members: list[int] = []
     for card in sorted(cards, reverse=True):
-        if len(members) < method.members and prod([*members, card]) <= method.states:
+        if len(members) < method.most(cards) and prod([*members, card]) <= method.states:
             members.append(card)
     return prod(members) * (1 + sum(card - 1 for card in members))
 

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any, ClassVar, final
 
 from ctbnlearn.arguments import finite, one_of, whole
@@ -70,8 +72,8 @@ class Blocks(Method):
     Parameters
     ----------
     members : int
-        Variables in a block: one, and its most promising candidates; one more where supposed parents are looked at
-        again together with what leads from the variable to them.
+        Variables in a block: one, and its most promising candidates; one more where that takes in all variables, or
+        where supposed parents are looked at again together with what leads from the variable to them.
     states : int
         Joint states of a block at most; blocks of variables with many states have fewer members.
     rounds : int
@@ -88,6 +90,10 @@ class Blocks(Method):
         whole(self.members, "Blocks: members", 2)
         whole(self.states, "Blocks: states", 4)
         whole(self.rounds, "Blocks: rounds", 1)
+
+    def most(self, cards: Sequence[int]) -> int:
+        """Members of a block of variables with so many states: one more than usual where that takes them all in."""
+        return self.members + (len(cards) == self.members + 1 and prod(cards) <= self.states)
 
 
 @dataclass(frozen=True)

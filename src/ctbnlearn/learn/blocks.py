@@ -131,8 +131,9 @@ def _fit(
         progress.tell("start", f"on from the checkpoint of round {saved.round}")
         with taking_up():
             found, nodes, gained = unpack(saved)
+    most = method.most(fitter.cards)
     for turn in range(len(gained), method.rounds):
-        blocks = next_blocks(fitter, found, nodes, method.members, method.states)
+        blocks = next_blocks(fitter, found, nodes, most, method.states)
         if not blocks:
             break
         message = f"round {turn + 1} of at most {method.rounds}: {len(blocks)} blocks of variables"

@@ -35,7 +35,7 @@ def coupled_start(
     from ctbnlearn.learn.blocks import fit_blocks
 
     some = spread_out(data)
-    progress.tell("start", f"{len(some)} trajectories: a network that chains might go on from")
+    progress.tell("note", f"{len(some)} trajectories: a network that chains might go on from")
     known = data.select(some).with_noise(models)
     given = task.initial
     initial = None if given is None or not given.is_product else [t.reshape(-1) for t in given.tables]

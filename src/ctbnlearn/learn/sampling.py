@@ -362,7 +362,7 @@ def part(run: Run, steps: ChainSteps, data: Incomplete, progress: Progress) -> N
     models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
     network = coupled_start(data, task, models, progress) if others else None
     if network is not None:
-        progress.tell("start", f"{len(others)} of the chains go on from it")
+        progress.tell("note", f"{len(others)} of the chains go on from it")
         steps.run(others, "adopt", *network, SETTLING)
         run.together, run.agreed = run.trails[0].n_sweeps, False
 

@@ -255,7 +255,8 @@ def doubts(result: Result, data: Mapping[str, Any], method: Method | None = None
         out.append(
             f"Left sooner than they could be seen, in some states of the parents: {some(fleeting)} (mean stay, as a "
             "share of the time between two observations). How soon rests on the prior more than on the data: read "
-            'such rates as "at once", and their intervals as too narrow.'
+            'such rates as "at once", and their intervals as too narrow; which of two such variables follows the other '
+            "is easily mistaken."
         )
     return out
 
