@@ -51,13 +51,13 @@ def test_few_trajectories_may_take_longer(obs, monkeypatch):
     assert isinstance(chosen(obs.select(range(choice.FEW - 1))), cl.Sampling)
 
 
-def test_blocks_for_few_trajectories_of_many_variables(obs, monkeypatch):
-    few = obs.select(range(choice.FEW - 1))
-    monkeypatch.setattr(choice, "MOST_IF_FEW", len(obs.variables) - 1)
-    assert isinstance(chosen(few), cl.Blocks)
+def test_blocks_for_many_variables_where_they_can_answer(obs, monkeypatch):
     assert isinstance(chosen(obs), cl.Sampling)
+    monkeypatch.setattr(choice, "MOST_SAMPLED", len(obs.variables) - 1)
+    assert isinstance(chosen(obs), cl.Blocks)
+    assert isinstance(chosen(obs.select(range(choice.FEW - 1))), cl.Blocks)
     table = pa.table({"trajectory": [0], "start": [0.5], "end": [1.0], "variable": ["x1"]})
-    assert isinstance(chosen(few.with_interventions(table, "trajectory")), cl.Sampling)
+    assert isinstance(chosen(obs.with_interventions(table, "trajectory")), cl.Sampling)
 
 
 def test_sampling_where_only_it_can_answer(obs, monkeypatch):

@@ -74,8 +74,8 @@ class StructureLearner(FittedNetwork, BaseEstimator):
         "blocks" fits exact joint chains of a few variables around each, for hundreds of variables and for accelerators.
         "exact" is EM on the joint chain of few variables. "star" is the approximation of the paper and "mean_field" its
         rival, EM variable by variable: quick, but sure of reversed edges with many data or long gaps. "auto" (default):
-        sampling as long as its cost is bounded, up to some hundred variables, else blocks, also where variables move
-        often between observations and chains agree late or get stuck; mixture weights need star.
+        sampling as long as its cost is bounded, up to 40 variables, else blocks, also where variables move often
+        between observations and chains agree late or get stuck; mixture weights need star.
         The objects hold the settings of a method, such as `Sampling(chains=8)`.
     rate_prior : "auto", "independent", "pushed", "shared", (shape, rate) or ProjectedPrior
         Prior of the rates. "independent": Gamma of shape 1 for every single rate, with the mean of rates out of a state
