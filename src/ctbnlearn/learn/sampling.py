@@ -119,7 +119,7 @@ class Run:
     together: int = (
         0  # sweeps after which a chain last went on from elsewhere: that they agreed until then proves nothing
     )
-    parted: bool = False  # whether every second chain went on from what blocks found
+    looked: bool = False  # whether it was looked at if chains might be stuck
 
     def arrays(self) -> dict[str, Any]:
         """All of it, by name."""
@@ -136,7 +136,7 @@ class Run:
             return {key[len(start) :]: value for key, value in arrays.items() if key.startswith(start)}
 
         self.alone, self.agreed = Alone(**under("alone/")), bool(arrays["agreed"])
-        self.together, self.parted = int(arrays["together"]), bool(arrays["parted"])
+        self.together, self.looked = int(arrays["together"]), bool(arrays["looked"])
         self.trails = []
         for c, chain in enumerate(self.chains):
             chain.restore(under(f"chain/{c}/"))
@@ -211,7 +211,7 @@ def sample(
 
     def keep(run: Run) -> None:
         if checkpoint is not None:
-            state = {"agreed": run.agreed, "together": run.together, "parted": run.parted}
+            state = {"agreed": run.agreed, "together": run.together, "looked": run.looked}
             checkpoint.save(Saved(run.arrays(), 0, run.trails[0].n_sweeps, state))
 
     seed = random_state
@@ -289,8 +289,10 @@ def run_chains(
             )
             if enough and not last and apart.max() > FAR_APART:
                 leave_behind(run, data, progress)
-            if enough and not last and not run.parted and too_fast(run.trails, task):
-                part(run, steps, data, progress)
+            if enough and not last and not run.looked:
+                run.looked = True
+                if too_fast(run.trails, task):
+                    part(run, steps, data, progress)
             value = float(np.mean([t.evidence[-1] for t in run.trails]))
             left = (most - n) * (time.perf_counter() - began) / max(n - before, 1)
             message = f"sweep {n} of at most {most}"
@@ -358,7 +360,7 @@ def too_fast(trails: Sequence[Trail], task: Task) -> bool:
 def part(run: Run, steps: ChainSteps, data: Incomplete, progress: Progress) -> None:
     """Let every second chain go on from what blocks find, if they can be asked."""
     task, noise, others = run.chains[0].task, run.chains[0].noise, run.chains[1::2]
-    run.parted = True
+    run.looked = True
     models = {} if noise is None else {task.variables[i].name: m.fixed() for i, m in noise.models.items()}
     network = coupled_start(data, task, models, progress) if others else None
     if network is not None:
