@@ -47,6 +47,7 @@ def test_what_was_compiled_beside_is_loaded(tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_begun():
+    head_start._stop()  # what an earlier test began, and may still be at work
     head_start._STARTED.clear()
     head_start._AWAITED.clear()
     yield
