@@ -116,9 +116,7 @@ class Run:
     trails: list[Trail] = field(default_factory=list)
     alone: Alone = field(default_factory=lambda: Alone(np.zeros((0, 0, 0)), np.zeros((0, 0))))
     agreed: bool = False
-    together: int = (
-        0  # sweeps after which a chain last went on from elsewhere: that they agreed until then proves nothing
-    )
+    together: int = 0  # sweeps until a chain last went on from elsewhere: agreement before that proves nothing
     looked: bool = False  # whether it was looked at if chains might be stuck
 
     def arrays(self) -> dict[str, Any]:
