@@ -45,6 +45,14 @@ def gaps(
     return net, cl.observe(paths, n_times=10, noise=NOISE, missing=missing, rng=seed + 2)
 
 
+def even_gaps(n: int, trajectories: int, seed: int, coupling: float, dwells: float) -> tuple[cl.CTBN, cl.Observations]:
+    """Ten noisy observations at equal distances of so many mean dwell times, half a gap from either end."""
+    net = _network(n, seed, coupling)
+    paths = cl.simulate(net, trajectories, horizon=10 * dwells * DWELL, rng=seed + 1)
+    times = (np.arange(10) + 0.5) * dwells * DWELL
+    return net, cl.observe(paths, times=times, noise=NOISE, rng=seed + 2)
+
+
 def few_looks(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
     """Five looks without error, 0.4 mean dwell times apart on average: many short trajectories."""
     net = cl.random_network(n, 2, rng=seed)
@@ -217,11 +225,22 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     "very_many": [(few_looks, (10, 30000, s), {"max_parents": 2}) for s in range(4)],
     "fifty": [(protocol, (50, b, 10), {"max_parents": 2}) for b in (1000, 5000)],
     "few": [(protocol, (5, b, s), {}) for b in (40, 160) for s in range(100, 400, 10)],
-    "strong": [
-        (protocol, (6, 60, s, 1.2), {"inference": i}) for i in ("auto", "exact", "star") for s in range(100, 200, 10)
-    ],
+    **{
+        f"strong_{i}{'_two_parents' if n else ''}": [
+            (protocol, (6, 60, s, 1.2), {"inference": i, "max_parents": n}) for s in range(100, 200, 10)
+        ]
+        for i in ("auto", "exact", "star")
+        for n in (None, 2)
+    },
     "gaps": [(gaps, (6, 1000, s, c, 1.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
     "long_gaps": [(gaps, (6, 1000, s, c, 2.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
+    "long_gaps_few": [
+        (even_gaps, (n, b, s, c, 2.0), {"max_parents": 2})
+        for n in (3, 4, 5)
+        for b in (200, 400)
+        for c in (0.6, 1.0)
+        for s in (10, 20, 30, 40)
+    ],
     "twenty_gaps": [(gaps, (20, 1000, s, 0.6, 1.0), {"max_parents": 2}) for s in (10, 20)],
     "coverage": [
         (gaps, (n, 500, s, 0.6, d), {"max_parents": 2}) for n in (5, 12) for d in (0.3, 1.0) for s in (10, 20)
