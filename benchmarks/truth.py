@@ -37,20 +37,16 @@ def protocol(n: int, trajectories: int, seed: int, coupling: float = 0.6) -> tup
 
 
 def gaps(
-    n: int, trajectories: int, seed: int, coupling: float, dwells: float, missing: float = 0.0
+    n: int, trajectories: int, seed: int, coupling: float, dwells: float, missing: float = 0.0, even: bool = False
 ) -> tuple[cl.CTBN, cl.Observations]:
-    """Ten noisy observations at random times, on average `dwells` mean dwell times apart; a share of values missing."""
+    """Ten noisy observations at random times, or at equal distances, on average `dwells` mean dwell times apart.
+
+    A share of values is missing.
+    """
     net = _network(n, seed, coupling)
     paths = cl.simulate(net, trajectories, horizon=10 * dwells * DWELL, rng=seed + 1)
-    return net, cl.observe(paths, n_times=10, noise=NOISE, missing=missing, rng=seed + 2)
-
-
-def even_gaps(n: int, trajectories: int, seed: int, coupling: float, dwells: float) -> tuple[cl.CTBN, cl.Observations]:
-    """Ten noisy observations at equal distances of so many mean dwell times, half a gap from either end."""
-    net = _network(n, seed, coupling)
-    paths = cl.simulate(net, trajectories, horizon=10 * dwells * DWELL, rng=seed + 1)
-    times = (np.arange(10) + 0.5) * dwells * DWELL
-    return net, cl.observe(paths, times=times, noise=NOISE, rng=seed + 2)
+    when: dict[str, Any] = {"times": (np.arange(10) + 0.5) * dwells * DWELL} if even else {"n_times": 10}
+    return net, cl.observe(paths, noise=NOISE, missing=missing, rng=seed + 2, **when)
 
 
 def few_looks(n: int, trajectories: int, seed: int) -> tuple[cl.CTBN, cl.Observations]:
@@ -234,10 +230,10 @@ PLAN: dict[str, list[tuple[Any, ...]]] = {
     },
     "gaps": [(gaps, (6, 1000, s, c, 1.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
     "long_gaps": [(gaps, (6, 1000, s, c, 2.0), {"max_parents": 2}) for c in (0.6, 1.0) for s in range(10, 60, 10)],
-    "long_gaps_few": [
-        (even_gaps, (n, b, s, c, 2.0), {"max_parents": 2})
+    "even_gaps": [
+        (gaps, (n, b, s, c, 2.0, 0.0, True), {"max_parents": 2})
         for n in (3, 4, 5)
-        for b in (200, 400)
+        for b in (200, 400, 1000)
         for c in (0.6, 1.0)
         for s in (10, 20, 30, 40)
     ],
